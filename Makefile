@@ -1,0 +1,60 @@
+# One door. Every target does its own set-up; `make` alone lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+ARGS ?=
+CHECK ?=
+DECISION ?= confirmed_completed
+EFFECTS ?=
+PORT ?= 0
+
+run := scripts/setup.sh
+need_host = test -n "$(A0_ROOT)" && test -n "$(A0_PYTHON)" || { echo "$$needs" >&2; exit 2; }
+
+define needs
+These tests run against a real Agent Zero, on a private copy of it. They need:
+  A0_ROOT    a git checkout of an Agent Zero version that UPSTREAM.json lists
+  A0_PYTHON  a Python 3.12 with the requirements of that checkout installed
+For example: make host A0_ROOT=/path/to/agent-zero A0_PYTHON=/path/to/venv/bin/python
+endef
+export needs A0_ROOT A0_PYTHON
+
+.PHONY: help demo test quick lint host host-cost pins setup clean
+
+help: ## list the targets
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: ## a small host with the plugin and one held run; CHECK=1 plays the story (DECISION= EFFECTS= PORT=)
+	@$(run) python scripts/demo.py --port "$(PORT)" --decision "$(DECISION)" --effects "$(EFFECTS)" $(if $(CHECK),--check)
+
+test: ## every test that needs no Agent Zero (ARGS= go to pytest)
+	@$(run) --browser python -m pytest $(ARGS)
+
+quick: ## the inner loop: no crash tests, no browser
+	@$(run) python -m pytest -m "not crash and not browser and not postgres" $(ARGS)
+
+lint: ## ruff and mypy
+	@$(run) ruff check .
+	@$(run) ruff format --check .
+	@$(run) scripts/types.sh
+
+host: ## tests against a real Agent Zero (needs A0_ROOT= and A0_PYTHON=)
+	@$(need_host)
+	@$(run) --browser python -m pytest tests/host tests/live $(ARGS)
+
+host-cost: ## what the plugin costs a turn on a real Agent Zero (needs A0_ROOT= and A0_PYTHON=)
+	@$(need_host)
+	@$(run) python -m tests.live.cost $(ARGS)
+
+pins: ## rewrite UPSTREAM.json from an Agent Zero checkout (needs A0_ROOT=)
+	@test -n "$(A0_ROOT)" || { echo 'make pins needs A0_ROOT=/path/to/agent-zero, a git checkout of a released version.' >&2; exit 2; }
+	@$(run) python scripts/pins.py "$(A0_ROOT)"
+
+setup: ## make the development environment ready and print its Python
+	@$(run)
+
+clean: ## remove what the tools made; never a journal
+	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache build dist *.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

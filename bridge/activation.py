@@ -1,0 +1,100 @@
+"""What is in force while the plugin is active: the journal, the sessions, the undo log.
+
+One object per activation, held by the anchor. Everything else in `bridge/` is handed
+it; nothing keeps state of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..journal.records import Run
+from ..journal.service import Journal
+from . import paths
+from .projection import Projector
+from .service import Service
+from .session import Phase, Session
+from .undo import UndoLog
+
+OWN_LOOP = "DurableExecution"
+
+
+@dataclass(slots=True)
+class Activation:
+    """The plugin, switched on in this process."""
+
+    journal: Journal
+    host: str
+    replay_pins: dict[str, str]
+    live: bool  # switched on in a running host: nothing is rebuilt
+    code: str  # digest of the code that this was made from
+    settings: dict[str, Any]
+    undo: UndoLog = field(default_factory=UndoLog)
+    sessions: dict[str, Session] = field(default_factory=dict)
+    projectors: dict[str, Projector] = field(default_factory=dict)
+    announced: set[tuple[str, str]] = field(default_factory=set)
+    claiming: set[tuple[str, str]] = field(default_factory=set)
+    unprotected: set[str] = field(default_factory=set)
+    store_problem: str | None = None
+    closed: bool = False
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    service: Service = field(init=False)
+    on_release: Callable[[Run], None] = field(init=False)
+    _chat_locks: dict[str, threading.RLock] = field(default_factory=dict)
+    _tasks: set[Any] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.service = Service(self)
+
+    @property
+    def is_on(self) -> bool:
+        """False once switched off, by the host or by hand: then every wrapper passes through."""
+        return not self.closed and paths.is_switched_on()
+
+    def chat_lock(self, chat_id: str) -> threading.RLock:
+        """One message of a chat is taken in at a time; other chats do not wait."""
+        with self.lock:
+            return self._chat_locks.setdefault(chat_id, threading.RLock())
+
+    def projector(self, chat_id: str) -> Projector:
+        with self.lock:
+            return self.projectors.setdefault(chat_id, Projector(self.journal.masker))
+
+    def add(self, session: Session) -> None:
+        with self.lock:
+            self.sessions[session.chat_id] = session
+
+    def drop(self, session: Session) -> None:
+        with self.lock:
+            if self.sessions.get(session.chat_id) is session:
+                del self.sessions[session.chat_id]
+
+    def running(self) -> list[Session]:
+        """Sessions that a coroutine works on right now. One that waits for a person is not at work."""
+        return [s for s in list(self.sessions.values()) if s.phase is Phase.RUNNING and _is_alive(s)]
+
+    def task(self, coroutine: Any, *args: Any) -> Any:
+        """Start a task of ours on our own loop; kept until done, since the host ends a forgotten one."""
+        from helpers.defer import DeferredTask
+
+        task = DeferredTask(thread_name=OWN_LOOP)
+        with self.lock:
+            self._tasks = {other for other in self._tasks if not other.is_ready()}
+            self._tasks.add(task)
+        return task.start_task(coroutine, *args)
+
+    def answer(self, text: str) -> Any:
+        """A task that answers at once; what a caller of `communicate` can wait for."""
+
+        async def say() -> str:
+            return text
+
+        return self.task(say)
+
+
+def _is_alive(session: Session) -> bool:
+    ctx = session.context()
+    return bool(ctx is not None and ctx.is_running())

@@ -1,0 +1,336 @@
+"""Every way into a turn of a chat (I5): new messages, repeats, messages to a running
+turn, messages to a held chat, nudge, kill, reset, removal.
+
+Runs in the caller's thread, on synchronous host functions: one commit is waited for,
+briefly, and what cannot be recorded is refused before it starts.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any
+
+from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError
+from ..journal.records import HoldReason, Input, Run, RunState
+from . import notify, waiting
+from .session import Message, Phase, Session
+
+if TYPE_CHECKING:
+    from .activation import Activation
+
+REFUSED_OTHER = "A message with this id was already sent with other content. It was refused; nothing was started."
+_inside = threading.local()  # .action: the person's action that the host's own inner calls belong to
+
+
+def commit[T](future: Future[T]) -> T:
+    """Wait for one commit in a synchronous hook; a late one is told apart by its done callback."""
+    on_loop = threading.current_thread().name == "AgentContext"
+    try:
+        return future.result(waiting.LOOP_SYNC_S if on_loop else waiting.SYNC_S)
+    except TimeoutError:
+        if future.done():
+            return future.result()
+        raise CommitTimeout from None
+
+
+# -- messages -----------------------------------------------------------------------
+
+
+def communicate_start(active: Activation, data: dict[str, Any]) -> None:
+    """Admit a message before the host sees it; serve a task where nothing may start."""
+    args, kwargs = data["args"], data["kwargs"]
+    ctx = args[0]
+    msg = args[1] if len(args) > 1 else kwargs["msg"]
+    if not _is_recorded(active, ctx):
+        active.announced.discard((ctx.id, msg.id))
+        return
+    if not msg.id:
+        msg.id = str(uuid.uuid4())
+    with active.chat_lock(ctx.id):
+        session = active.sessions.get(ctx.id)
+        try:
+            known = _known_before(active, ctx, msg)
+            if known is not None:
+                data["result"] = known
+            elif session is None:
+                _admit(active, ctx, msg, data)
+            else:
+                _to_unfinished(active, session, ctx, msg, data)
+        except InputConflict:
+            notify.warn(ctx, "Message refused", REFUSED_OTHER, str(uuid.uuid4()))
+            data["result"] = active.answer(REFUSED_OTHER)
+        except JournalError as error:
+            text = f"Your message was not taken in and nothing was started: {error} Send it again."
+            notify.warn(ctx, "Message not recorded", text, str(uuid.uuid4()))
+            data["result"] = active.answer(text)
+        finally:
+            active.announced.discard((ctx.id, msg.id))
+
+
+def communicate_end(active: Activation, data: dict[str, Any]) -> None:
+    """Callers wait for a task of ours, which also ends when the run is held; never for the host's."""
+    session = data.get("_durable_session")
+    if session is None:
+        return
+    if data["exception"] is not None:
+        commit(active.journal.stop_run(session.run.run_id, "the turn could not be started"))
+        _forget(active, session, "stopped")
+        return
+    if getattr(_inside, "action", "") != "nudge":  # nudge stores what we return as the chat's own task
+        data["result"] = active.task(_answer, session, data["result"])
+
+
+async def _answer(session: Session, task: Any) -> Any:
+    import asyncio
+
+    outcome = session.outcome
+    while not outcome.done() and task.is_alive():
+        await asyncio.wait({asyncio.wrap_future(outcome)}, timeout=1.0)
+    if outcome.done() and outcome.result() == "held":
+        return notify.HELD_ANSWER
+    return await task.result()
+
+
+def _is_recorded(active: Activation, ctx: Any) -> bool:
+    """Chats of people are recorded. A turn that enters at a subordinate, or in a background chat, is not yet."""
+    if ctx.type.value == "background":
+        return False
+    if ctx.id in active.sessions:
+        return True
+    if ctx.is_running():  # it ran before we were switched on: protected from its next message
+        active.unprotected.add(ctx.id)
+        return False
+    active.unprotected.discard(ctx.id)
+    return bool(ctx.get_agent().number == 0)
+
+
+def content_of(msg: Any) -> dict[str, Any]:
+    return {"text": msg.message, "attachments": list(msg.attachments), "system": list(msg.system_message)}
+
+
+def _known_before(active: Activation, ctx: Any, msg: Any) -> Any:
+    """A task with the recorded answer if this very message was taken in before, else None."""
+    if (ctx.id, msg.id) in active.claiming:
+        return None
+    found = active.journal.find_input(ctx.id, msg.id, content_of(msg))
+    if found is None:
+        return None
+    verdict, record = found
+    if verdict == "other":
+        raise InputConflict()
+    session = active.sessions.get(ctx.id)
+    if isinstance(record, Run):
+        return _repeat(active, session, ctx, record)
+    return active.answer(notify.KEPT if record.state.value == "waiting" else "This message was already delivered.")
+
+
+def _repeat(active: Activation, session: Session | None, ctx: Any, run: Run) -> Any:
+    if run.state is RunState.COMPLETED:
+        return active.answer(str(run.answer or ""))
+    if session is not None and session.run.run_id == run.run_id:
+        if session.phase is Phase.RUNNING and ctx.task is not None:
+            return active.task(_answer, session, ctx.task)
+        return active.answer(notify.HELD_ANSWER)
+    return active.answer(f"This message was already handled; its run is {run.state.value}.")
+
+
+def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None:
+    projector = active.projector(ctx.id)
+    point = projector.project(ctx, {})
+    claim = (ctx.id, msg.id) in active.claiming
+    future = active.journal.admit(
+        ctx.id,
+        msg.id,
+        content_of(msg),
+        title=ctx.name or msg.message[:80],
+        mode={"on_restart": "auto", "interrupted_tool_call": "hold", "interrupted_model_call": "hold", "live_unknown": "tell"},
+        point=point,
+        claim_waiting=claim,
+    )
+    try:
+        admitted = commit(future)
+    except CommitTimeout:
+        future.add_done_callback(lambda late: _withdraw(active, late))
+        raise
+    except ChatBusy as busy:
+        # the journal knows an unfinished run that this process could not take up
+        text = "This chat has an unfinished run that could not be read. Open Recovery in the sidebar. Nothing was started."
+        notify.warn(ctx, "Not started", text, f"durable-busy-{busy.run.run_id}")
+        data["result"] = active.answer(text)
+        return
+    projector.stored(point)
+    if admitted.repeat:
+        data["result"] = _repeat(active, None, ctx, admitted.run)
+        return
+    session = Session(active, admitted.run, projector, generation=1)
+    session.messages = [message_of(item) for item in active.journal.waiting(ctx.id)]
+    active.add(session)
+    data["_durable_session"] = session
+
+
+def _withdraw(active: Activation, late: Future[Any]) -> None:
+    """An admission that was answered with a refusal must not start to count afterwards."""
+    if late.cancelled() or late.exception() is not None or late.result().repeat:
+        return
+    active.journal.stop_run(late.result().run.run_id, "refused: the journal answered too late")
+
+
+def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, data: dict[str, Any]) -> None:
+    """A message for a run that has not ended: saved first, then delivered once or kept."""
+    kept = commit(active.journal.keep_input(session.run.run_id, msg.id, content_of(msg)))
+    message = message_of(kept)
+    with session.lock:
+        session.messages.append(message)
+    if session.phase is Phase.RUNNING and ctx.is_running():
+        ctx.paused = False
+        agent = ctx.get_agent()
+        if agent.intervention is not None:  # the host has one slot; ours has room
+            data["result"] = active.task(_answer, session, ctx.task)
+        else:
+            data["_durable_session"] = session
+    elif session.phase is Phase.RUNNING:
+        _continue_lost(active, session, ctx, data)
+    else:
+        notify.inform(ctx, "Message kept", notify.KEPT)
+        data["result"] = active.answer(notify.HELD_ANSWER)
+
+
+def _continue_lost(active: Activation, session: Session, ctx: Any, data: dict[str, Any]) -> None:
+    """The run has no coroutine any more (a nudge, or it died): this message begins a new one."""
+    if getattr(_inside, "action", "") != "nudge":
+        interrupt(active, session, ctx, "its task had ended")
+    if session.phase is Phase.RUNNING:
+        session.listen_again()
+        data["_durable_session"] = session
+    else:
+        data["result"] = active.answer(notify.HELD_ANSWER)
+
+
+def message_of(kept: Input) -> Message:
+    content = kept.content
+    return Message(kept.input_id, kept.seq, content["text"], list(content["attachments"]), list(content["system"]))
+
+
+def already_shown(active: Activation, ctx: Any, message: str, attachments: list[str], ident: str | None) -> bool:
+    """Tell whether a message's bubble stands already, or the message will be refused."""
+    if not ident or not active.is_on:
+        return False
+    with active.lock:
+        if (ctx.id, ident) in active.announced:
+            return True
+        active.announced.add((ctx.id, ident))
+    content = {"text": message, "attachments": list(attachments or []), "system": []}
+    if active.journal.find_input(ctx.id, ident, content) is None:
+        return False
+    active.announced.discard((ctx.id, ident))
+    return True
+
+
+# -- what a person does to a chat ------------------------------------------------------
+
+
+def nudge_start(active: Activation, data: dict[str, Any]) -> None:
+    """A nudge cannot slip past a hold; with an open tool call it becomes one (I3)."""
+    ctx = data["args"][0]
+    with active.chat_lock(ctx.id):
+        session = active.sessions.get(ctx.id)
+        if session is None:
+            return
+        if session.phase is Phase.RUNNING:
+            interrupt(active, session, ctx, "a person pressed Nudge")
+        if session.phase is Phase.RUNNING:
+            _inside.action = "nudge"  # taken back at nudge/end: the host runs kill and communicate in between
+        else:
+            data["result"] = active.answer(notify.HELD_ANSWER)
+
+
+def nudge_end(active: Activation, data: dict[str, Any]) -> None:
+    _inside.action = ""
+
+
+def kill_start(active: Activation, data: dict[str, Any]) -> None:
+    """Killing a task never ends a run: an open tool call is held, an open model call was replaced."""
+    ctx = data["args"][0]
+    if getattr(_inside, "action", ""):
+        return
+    session = active.sessions.get(ctx.id)
+    if session is not None and session.phase is Phase.RUNNING and ctx.is_running():
+        interrupt(active, session, ctx, "its task was stopped")
+
+
+def interrupt(active: Activation, session: Session, ctx: Any, by: str) -> None:
+    """Fence the running coroutine; what it was in the middle of is unknown or replaced."""
+    run = commit(active.journal.interrupt_run(session.run.run_id, by))
+    with session.lock:
+        session.run = run
+        session.generation += 1
+        session.open_tool = None
+        if run.state is RunState.HELD:
+            session.phase = Phase.HELD
+            session.fresh = False
+    if run.state is RunState.HELD and run.hold is not None:
+        if ctx.task is not None:
+            ctx.task.kill()
+        session.say("held")
+        notify.held(session, run.hold)
+
+
+def reset_start(active: Activation, data: dict[str, Any]) -> None:
+    """Resetting a chat is a Stop by the person: recorded first, or it does not happen."""
+    ctx = data["args"][0]
+    session = active.sessions.get(ctx.id)
+    if session is not None:
+        _stop_by_person(active, session, "the chat was reset", data)
+        if data["exception"] is not None:
+            return
+        notify.badge(ctx, session.run, None)
+    _inside.action = "reset"
+
+
+def reset_end(active: Activation, data: dict[str, Any]) -> None:
+    _inside.action = ""
+
+
+def remove_start(active: Activation, data: dict[str, Any]) -> None:
+    """Deleting a chat is a Stop by the person. A chat whose file vanished is not: it is held."""
+    chat_id = data["args"][0] if data["args"] else data["kwargs"]["id"]
+    session = active.sessions.get(chat_id)
+    if session is None:
+        return
+    if _file_vanished(session):
+        run = commit(active.journal.hold_run(session.run.run_id, HoldReason.CHAT_GONE, text=CHAT_GONE))
+        with session.lock:
+            session.run, session.phase = run, Phase.HELD
+    else:
+        _stop_by_person(active, session, "the chat was deleted", data)
+
+
+CHAT_GONE = "The file of this chat is gone, and nobody deleted the chat here. The run was left as it is."
+
+
+def _file_vanished(session: Session) -> bool:
+    from helpers import persist_chat
+
+    ctx = session.context()
+    was_saved = ctx is not None and ctx.data.get("_persist_chat_saved")
+    return bool(was_saved) and session.chat_id not in persist_chat.saved_chat_ids()
+
+
+def _stop_by_person(active: Activation, session: Session, what: str, data: dict[str, Any]) -> None:
+    try:
+        run = commit(active.journal.stop_run(session.run.run_id, f"person: {what}"))
+    except JournalError as error:
+        data["exception"] = notify.stopped(f"Nothing was changed: the journal could not record it. {error}")
+        return
+    session.run = run
+    _forget(active, session, "stopped")
+
+
+def _forget(active: Activation, session: Session, word: str) -> None:
+    with session.lock:
+        session.phase = Phase.ENDED
+        session.generation += 1
+    active.drop(session)
+    session.say(word)

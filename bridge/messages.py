@@ -1,0 +1,168 @@
+"""Messages inside a turn: each one reaches the history exactly once, in order (I14, I15).
+
+What counts as delivered is what stands in the history; no flag is trusted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..journal.ids import InputId
+from ..journal.records import CallKey, CallKind
+from .projection import chain
+from .session import ROOT_PATH, Message, Session, of_agent
+
+if TYPE_CHECKING:
+    from .activation import Activation
+
+NOTE_ID = "durable-lost-state"
+INTERRUPTED = "This step was interrupted by a new message. It may still be running: check before you run it again."
+
+
+def user_message_start(active: Activation, agent: Any, data: dict[str, Any]) -> None:
+    """On a resume, adopt the message that stands in the history; else put earlier ones first."""
+    session = of_agent(agent)
+    if session is None:
+        return
+    message, intervention = _arguments(data)
+    if not intervention:
+        if session.resumed:
+            _adopt(agent, message, data)
+        return
+    if session.delivering:
+        return
+    seq = next((m.seq for m in session.messages if m.id == message.id), None)
+    if seq is not None:
+        _add(session, agent, [m for m in session.messages if m.seq < seq])
+
+
+def user_message_end(active: Activation, agent: Any, data: dict[str, Any]) -> None:
+    """The host's one slot carried one message; those that came after it follow right here."""
+    session = of_agent(agent)
+    if session is None or session.delivering or data["exception"] is not None:
+        return
+    message, intervention = _arguments(data)
+    if not intervention:
+        return
+    session.just_delivered.append(InputId(message.id))
+    _add(session, agent, session.messages)
+
+
+def deliver_waiting(session: Session, agent: Any) -> None:
+    """Add every waiting message that is not in the history yet, before the checkpoint."""
+    if not session.messages:
+        return
+    _add(session, agent, session.messages)
+    slot = agent.intervention
+    if slot is not None and any(message.id == slot.id for message in session.messages):
+        agent.intervention = None
+
+
+def deliver_recorded(session: Session, agent: Any, ids: list[str]) -> None:
+    """Replay an intervention: the recorded messages, at the recorded place."""
+    chosen = [m for m in session.messages if m.id in ids] if ids else list(session.messages)
+    _add(session, agent, chosen)
+
+
+def _add(session: Session, agent: Any, chosen: list[Message]) -> None:
+    from agent import UserMessage
+
+    present = in_history(agent.context)
+    session.delivering = True
+    try:
+        for message in sorted(chosen, key=lambda m: m.seq):
+            if message.id not in present:
+                agent.hist_add_user_message(
+                    UserMessage(message.text, list(message.attachments), list(message.system), id=message.id),
+                    intervention=True,
+                )
+                session.just_delivered.append(message.id)
+    finally:
+        session.delivering = False
+
+
+def _adopt(agent: Any, message: Any, data: dict[str, Any]) -> None:
+    for stored in agent.history.all_messages():
+        if stored.id == message.id and not stored.ai:
+            data["result"] = stored
+            if agent.last_user_message is None:
+                agent.last_user_message = stored
+            return
+
+
+def _arguments(data: dict[str, Any]) -> tuple[Any, bool]:
+    args, kwargs = data["args"], data["kwargs"]
+    message = args[1] if len(args) > 1 else kwargs["message"]
+    intervention = args[2] if len(args) > 2 else kwargs.get("intervention", False)
+    return message, bool(intervention)
+
+
+def in_history(ctx: Any) -> set[str]:
+    return {message.id for agent in chain(ctx) for message in agent.history.all_messages()}
+
+
+def delivered(session: Session, ctx: Any) -> list[InputId]:
+    """Ids of waiting messages that stand in the history now."""
+    if not session.messages:
+        return []
+    present = in_history(ctx)
+    return [message.id for message in session.messages if message.id in present]
+
+
+def forget_delivered(session: Session, ids: list[InputId]) -> None:
+    if ids:
+        with session.lock:
+            session.messages = [message for message in session.messages if message.id not in ids]
+
+
+def replaying(session: Session) -> bool:
+    """True while the next model call has a record of an earlier life."""
+    step = session.steps.get(ROOT_PATH, 0) + 1
+    return CallKey(ROOT_PATH, step, CallKind.MODEL, 0).text in session.recorded
+
+
+def note_lost_state(session: Session, agent: Any) -> None:
+    """Tell the model once what was lost with the process; an older note gives way."""
+    lost, session.volatile = session.volatile, []
+    for record in [*agent.history.topics, agent.history.current]:
+        record.messages = [m for m in record.messages if m.id != NOTE_ID]
+    text = "Agent Zero was restarted during this turn. These were lost: " + "; ".join(lost) + "."
+    content = agent.parse_prompt("fw.warning.md", message=text)
+    agent.hist_add_message(False, content=content, id=NOTE_ID)
+
+
+async def intervention_start(active: Activation, agent: Any) -> None:
+    """Before the host raises for a new message: a saved result goes into the history first (I15)."""
+    session = of_agent(agent)
+    if session is None or session.open_tool is None:
+        return
+    open_tool = session.open_tool
+    if open_tool.response is None and not open_tool.executing:
+        return
+    await agent.wait_if_paused()
+    if agent.intervention is None:
+        return
+    tool = open_tool.tool
+    if open_tool.executing:
+        open_tool.progress = f"{tool.progress.strip()}\n\n{INTERRUPTED}".strip()
+        tool.progress = open_tool.progress
+    else:
+        await append_result(session)
+
+
+async def append_result(session: Session) -> None:
+    """Let the host's own tool put its saved result into the history, now."""
+    open_tool = session.open_tool
+    if open_tool is None or open_tool.response is None:
+        return
+    response, open_tool.response = open_tool.response, None
+    open_tool.tool.progress = ""
+    await open_tool.tool.after_execution(response)
+
+
+async def exception_start(active: Activation, agent: Any, data: dict[str, Any]) -> None:
+    """Another plugin's hook or an error got between a saved result and the host's append (I15)."""
+    session = of_agent(agent)
+    location = data["args"][1] if len(data["args"]) > 1 else data["kwargs"].get("location")
+    if session is not None and location == "message_loop":
+        await append_result(session)

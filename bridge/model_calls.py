@@ -1,0 +1,126 @@
+"""A model call: its position, its intent, its record served, its result."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from ..journal.errors import JournalError
+from ..journal.records import Call, Outcome, Permission, Serve
+from . import messages, outcomes, waiting
+from .session import Binding, Session, bound, current_call, of_agent
+
+if TYPE_CHECKING:
+    from .activation import Activation
+
+_KEY = "_durable_model"
+_PROMPT_COPY = ("input_items", "raw")  # the whole prompt, and raw provider data
+
+
+def turn_start(active: Activation, agent: Any) -> None:
+    """Count the step; the call below, which knows no agent, finds it in a context variable."""
+    session = of_agent(agent)
+    current_call.set((session.model_key(), agent) if session is not None else None)
+
+
+async def call_start(active: Activation, data: dict[str, Any]) -> None:
+    """Write the intent before the request goes out, or serve the recorded answer (I1)."""
+    placed, binding = current_call.get(), bound.get()
+    if placed is None or binding is None:
+        return
+    current_call.set(None)
+    key, agent = placed
+    session = of_agent(agent)
+    if session is None:
+        return
+    kwargs = data["kwargs"]
+    name = str(getattr(data["args"][0], "model_name", "") or "model")
+    session.just_delivered.clear()
+    step = await session.begin(
+        key,
+        name=name,
+        identity_of=[key.path, key.step],
+        arguments={"model": name, "prompt": _prompt_digest(kwargs.get("messages") or [])},
+        permission=Permission(None, None),
+        unservable=_unservable,
+    )
+    if isinstance(step, Serve):
+        await _serve(session, agent, step.call, data)
+    else:
+        session.open_model = step.call.call_id
+        data[_KEY] = (binding, step.call)
+
+
+async def call_end(active: Activation, data: dict[str, Any]) -> None:
+    """Save the result before anything acts on it. Nothing here may raise: the answer was paid for."""
+    found: tuple[Binding, Call] | None = data.get(_KEY)
+    if found is None:
+        return
+    binding, call = found
+    session = binding.session
+    session.open_model = None
+    outcome, value, extra = _outcome(session, data)
+    if not session.activation.is_on:
+        return
+    try:
+        await waiting.durable(
+            lambda: active.journal.finish_call(call.call_id, outcome, value, usage=_usage(value), extra=extra),
+            session.note_store,
+        )
+    except JournalError:
+        # first result wins (I2): what was offered is kept beside it, and the next intent is refused
+        return
+
+
+def _outcome(session: Session, data: dict[str, Any]) -> tuple[Outcome, Any, dict[str, Any]]:
+    from helpers.errors import InterventionException
+
+    error = data["exception"]
+    if error is None:
+        result = data["result"].to_dict()
+        return Outcome.OK, {k: v for k, v in result.items() if k not in _PROMPT_COPY}, {}
+    if isinstance(error, InterventionException):
+        return Outcome.SUPERSEDED, None, {"delivered": list(session.just_delivered)}
+    return Outcome.ERROR, outcomes.describe(error), {}
+
+
+def _unservable(call: Call) -> str:
+    if call.outcome is not Outcome.OK:
+        return ""
+    whole = isinstance(call.value, dict) and isinstance(call.value.get("response"), str)
+    return "" if whole else "The saved answer of the model cannot be given back."
+
+
+async def _serve(session: Session, agent: Any, call: Call, data: dict[str, Any]) -> None:
+    from helpers.errors import InterventionException
+    from helpers.llm_result import LLMResult
+
+    if call.outcome is Outcome.SUPERSEDED:
+        messages.deliver_recorded(session, agent, list(call.extra.get("delivered", [])))
+        data["exception"] = InterventionException()
+        return
+    if call.outcome is Outcome.ERROR:
+        data["exception"] = outcomes.rebuild(call.value)  # handed over, not raised: the host handles it as its own
+        return
+    result = LLMResult.from_dict(call.value)
+    kwargs = data["kwargs"]
+    # the stream callbacks draw the bubbles: once, with the whole text
+    if result.reasoning and kwargs.get("reasoning_callback"):
+        await kwargs["reasoning_callback"](result.reasoning, result.reasoning)
+    if result.response and kwargs.get("response_callback"):
+        await kwargs["response_callback"](result.response, result.response)
+    data["result"] = result
+
+
+def _prompt_digest(prompt: list[Any]) -> str:
+    """Digest of roles and contents, for diagnosis only: prompts differ innocently."""
+    total = hashlib.sha256()
+    for message in prompt:
+        total.update(str(getattr(message, "type", "")).encode())
+        total.update(str(getattr(message, "content", message)).encode("utf-8", "surrogatepass"))
+    return total.hexdigest()
+
+
+def _usage(value: Any) -> dict[str, Any] | None:
+    usage = value.get("usage") if isinstance(value, dict) else None
+    return usage if isinstance(usage, dict) else None

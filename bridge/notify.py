@@ -1,0 +1,114 @@
+"""What a chat says about its run: warnings, the badge, the line above the input.
+
+Texts go through the host's log, which masks and draws them as text. Toasts of the
+host are written as HTML: only our own fixed sentences, and escaped titles, go there.
+"""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any
+
+from ..journal.records import Hold, HoldReason, Run
+
+if TYPE_CHECKING:
+    from .session import Session
+
+BADGE = "_durable_execution"  # in output_data; the underscore keeps it out of chat.json
+TITLE = "Durable Execution"
+HELD_ANSWER = "This chat is on hold and waits for a decision. Open Recovery in the sidebar. Nothing was repeated."
+KEPT = "Your message was saved. It is delivered when this run goes on."
+STILL_RUNNING = "A command may still be running: check before you decide."
+
+
+def write(text: str) -> None:
+    """A line in the host's own output."""
+    from helpers.print_style import PrintStyle
+
+    PrintStyle.warning(f"{TITLE}: {text}")
+
+
+def stopped(text: str) -> Exception:
+    """The exception that leaves the host's loop without a retry and without a traceback."""
+    from helpers.errors import HandledException
+
+    return HandledException(text)
+
+
+def held(session: Session, hold: Hold) -> None:
+    """Warn in the chat, set the badge and the line above the input."""
+    ctx = session.context()
+    if ctx is None:
+        return
+    warn(ctx, "Waiting for your decision", hold_text(hold), f"durable-hold-{session.run.run_id}-{hold.since}")
+    badge(ctx, session.run, hold)
+    ctx.log.set_progress("On hold: open Recovery to decide", 0, False)
+    _refresh()
+
+
+def hold_text(hold: Hold) -> str:
+    """What the warning says: the step, what is known, what to do."""
+    shell = hold.reason is HoldReason.OUTCOME_UNKNOWN
+    parts = [hold.text.strip(), STILL_RUNNING if shell else "", "Open Recovery in the sidebar to decide."]
+    return " ".join(part for part in parts if part)
+
+
+def badge(ctx: Any, run: Run, hold: Hold | None) -> None:
+    """Show or clear the mark that the web UI reads from the chat's entry."""
+    if hold is None:
+        ctx.output_data.pop(BADGE, None)
+    else:
+        ctx.set_output_data(
+            BADGE,
+            {"state": "held", "run_id": run.run_id, "text": hold.text, "since": hold.since},
+        )
+    _refresh()
+
+
+def released(session: Session) -> None:
+    """The run goes on: no badge, no line."""
+    ctx = session.context()
+    if ctx is not None:
+        badge(ctx, session.run, None)
+        ctx.log.set_progress("Continuing after your decision", 0, True)
+
+
+def store(session: Session, problem: str | None) -> None:
+    """Say why a step waits for the journal."""
+    ctx = session.context()
+    if ctx is None:
+        return
+    if problem is None:
+        ctx.log.set_progress("The journal can be written again", 0, True)
+    else:
+        ctx.log.set_progress(f"Waiting: {problem}", 0, True)
+        ident = f"durable-store-{session.run.run_id}"
+        if not any(item.id == ident for item in ctx.log.logs):
+            text = f"{problem} This step waits and is not lost. It goes on when the journal can be written."
+            warn(ctx, "The journal cannot be written", text, ident)
+    _refresh()
+
+
+def warn(ctx: Any, heading: str, text: str, ident: str) -> None:
+    ctx.log.log(type="warning", heading=heading, content=text, id=ident)
+
+
+def inform(ctx: Any, heading: str, text: str) -> None:
+    ctx.log.log(type="info", heading=heading, content=text)
+
+
+def toast(text: str, titles: list[str] | None = None, ident: str = "durable_execution") -> None:
+    """A notification of the host; every word that we did not write is escaped."""
+    from agent import AgentContext
+    from helpers.notification import NotificationPriority, NotificationType
+
+    named = ": " + ", ".join(html.escape(title) for title in titles) if titles else ""
+    AgentContext.get_notification_manager().send_notification(
+        NotificationType.WARNING, NotificationPriority.HIGH, text + named, TITLE, display_time=15, id=ident
+    )
+
+
+def _refresh() -> None:
+    from helpers.state_monitor_integration import mark_dirty_all
+
+    mark_dirty_all(reason="durable_execution")

@@ -1,0 +1,78 @@
+"""Reads `overrides/**.py` and pairs each function with the host function it wraps.
+
+An override file mirrors the host file's path. It is parsed and compiled, never
+imported, and each of its functions takes the original first: it wraps, it does not
+replace. What it may use of us is passed in as the name `journaled`.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .undo import UndoLog
+
+
+class OverrideMismatch(Exception):
+    """A wrapped host function is not what the override was written for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """One function of an override file and the host attribute it wraps."""
+
+    module: str
+    name: str
+    wrap: Callable[..., Any]
+
+    @property
+    def target(self) -> str:
+        return f"{self.module}.{self.name}"
+
+
+def read(folder: Path, journaled: Any) -> Iterator[Override]:
+    """Compile every override below `folder`, in a fixed order."""
+    for path in sorted(folder.rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        tree = ast.parse(source, str(path))
+        names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+        space: dict[str, Any] = {"__name__": f"durable_overrides.{path.stem}", "journaled": journaled}
+        exec(compile(tree, str(path), "exec"), space)
+        module = ".".join(path.relative_to(folder).with_suffix("").parts)
+        for name in names:
+            yield Override(module, name, space[name])
+
+
+def install(folder: Path, journaled: Any, undo: UndoLog) -> None:
+    """Swap every target for its wrapper; on any mismatch undo all and raise."""
+    try:
+        for override in read(folder, journaled):
+            owner = importlib.import_module(override.module)
+            original = vars(owner)[override.name]
+            _check(override, original)
+            undo.swap(owner, override.name, _wrapper(override, original), override.target)
+    except Exception:
+        undo.undo()
+        raise
+
+
+def _wrapper(override: Override, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return override.wrap(original, *args, **kwargs)
+
+    return wrapped
+
+
+def _check(override: Override, original: Any) -> None:
+    expected = list(inspect.signature(override.wrap).parameters.values())[1:]
+    found = list(inspect.signature(original).parameters.values())
+    same = [(p.name, p.kind, p.default) for p in expected] == [(p.name, p.kind, p.default) for p in found]
+    if not same or inspect.iscoroutinefunction(original):
+        raise OverrideMismatch(override.target)

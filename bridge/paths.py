@@ -1,0 +1,25 @@
+"""Where things lie: the plugin, the host, the data. No file is opened here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PLUGIN = "durable_execution"
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def host_root() -> Path:
+    """The folder of the host: the plugin lies at usr/plugins/<name> below it."""
+    from helpers import files
+
+    return Path(files.get_abs_path(""))
+
+
+def data_folder() -> Path:
+    """The journal's folder, outside the plugin: updates and uninstall never touch it."""
+    return host_root() / "usr" / "plugin_data" / PLUGIN
+
+
+def is_switched_on() -> bool:
+    """Read the toggle files themselves: a cache of the host may be behind a hand's change."""
+    return not (ROOT / ".toggle-0").exists()

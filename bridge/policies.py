@@ -1,0 +1,69 @@
+"""What may run again without a person, asked of the tool that the host really resolved (I4).
+
+The names and their rules stand in `journal/replay.py`, the digests per host version in
+UPSTREAM.json. Another plugin may override a tool by name, so the file that the class
+came from is pinned, not the name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from pathlib import Path
+from typing import Any
+
+from ..journal import replay
+from ..journal.records import Call, Permission
+
+_DELIVERED_BY = ("telegram_chat_id", "email_handler", "wa_chat_id")
+WAIT = "wait"
+
+
+def permission(tool: Any, ctx: Any, pins: dict[str, str], root: Path) -> Permission:
+    """The policy of this tool instance, or none: nothing labels itself safe."""
+    name = tool.name
+    if name not in replay.POLICIES or (name == "response" and is_delivered(ctx)):
+        return Permission(None, None)
+    for kind in type(tool).__mro__:
+        execute = vars(kind).get("execute")
+        code = getattr(execute, "__code__", None)
+        if code is not None:
+            return _pinned(name, Path(code.co_filename), pins, root)
+    return Permission(None, None)
+
+
+def _pinned(name: str, file: Path, pins: dict[str, str], root: Path) -> Permission:
+    try:
+        relative = file.resolve().relative_to(root.resolve()).as_posix()
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    except (OSError, ValueError):
+        return Permission(None, None)
+    return Permission(name, digest) if pins.get(relative) == digest else Permission(None, digest)
+
+
+def is_delivered(ctx: Any) -> bool:
+    """An integration sends this chat's answers out: they are not for repeating."""
+    return any(ctx.data.get(key) for key in _DELIVERED_BY)
+
+
+def wait_target(arguments: dict[str, Any], now: int) -> int | None:
+    """The moment, in milliseconds UTC, that a wait for a duration ends; None for a given time."""
+    if arguments.get("until"):
+        return None
+    try:
+        units = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400}
+        total = sum(int(arguments.get(unit, 0) or 0) * factor for unit, factor in units.items())
+    except (TypeError, ValueError):
+        return None
+    return now + total * 1000 if total > 0 else None
+
+
+def shorten_wait(tool: Any, call: Call, now: int) -> None:
+    """A wait that runs again ends at its recorded time, not after the whole duration."""
+    target = call.extra.get("until")
+    if not target:
+        return
+    left = max(1, math.ceil((target - now) / 1000))
+    for unit in ("minutes", "hours", "days"):
+        tool.args.pop(unit, None)
+    tool.args["seconds"] = left

@@ -1,0 +1,258 @@
+"""A chat as a resume point, and a resume point as a chat again.
+
+A projection costs what changed: messages, log items and data values are content
+addressed pieces, remembered by object, so that neither bytes nor encoding grow with
+the history (I13). What the host rebuilds by itself (the context window) is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from ..journal.codec import Opaque
+from ..journal.ids import Digest
+from ..journal.masking import Masker
+from ..journal.records import ResumePoint
+from ..journal.trees import Pack, Tree
+
+LOG_ITEMS = 1000  # the host keeps as many of a stored chat
+MARK = "durable_execution"  # our key in a chat's data
+_REBUILT_BY_HOST = {"ctx_window"}
+_PROVIDER_STATE = ("response_id", "previous_response_id")
+_RETRIES = 3
+
+
+class Projector:
+    """Projects one chat again and again; remembers the pieces that were stored."""
+
+    def __init__(self, masker: Masker) -> None:
+        self._masker = masker
+        self._known: set[Digest] = set()
+        self._pieces: dict[int, tuple[Any, Any, Digest]] = {}
+        self._log: tuple[str, int, list[Digest]] = ("", 0, [])
+
+    def project(self, ctx: Any, position: dict[str, int]) -> ResumePoint:
+        """Take the chat's state as it is now. Background work may change a history meanwhile: try again."""
+        for attempt in range(_RETRIES):
+            pack = Pack(self._masker, self._known)
+            try:
+                root = pack.put(self._root(pack, ctx))
+            except (RuntimeError, IndexError):
+                if attempt == _RETRIES - 1:
+                    raise
+                continue
+            return ResumePoint(root=root, nodes=pack.nodes, position=dict(position))
+        raise AssertionError("unreachable")
+
+    def stored(self, point: ResumePoint) -> None:
+        """Remember that the journal has these nodes: they are not sent again."""
+        self._known.update(point.nodes)
+
+    def _root(self, pack: Pack, ctx: Any) -> dict[str, Any]:
+        used: dict[int, tuple[Any, Any, Digest]] = {}
+        agents = [self._agent(pack, agent, used) for agent in chain(ctx)]
+        self._pieces = used
+        return {
+            "shape": 1,
+            "id": ctx.id,
+            "name": ctx.name,
+            "type": ctx.type.value,
+            "created_at": _time(ctx.created_at),
+            "last_message": _time(ctx.last_message),
+            "agent_profile": _profile(ctx.agent0),
+            "streaming_agent": ctx.streaming_agent.number if ctx.streaming_agent else 0,
+            "agents": agents,
+            "log": self._project_log(pack, ctx.log),
+            "data": _values(pack, ctx.data),
+            "output_data": _values(pack, ctx.output_data),
+            "saved": bool(ctx.data.get("_persist_chat_saved")),
+            "volatile": volatile_state(ctx),
+        }
+
+    def _agent(self, pack: Pack, agent: Any, used: dict[int, Any]) -> dict[str, Any]:
+        history = agent.history
+        last = agent.last_user_message
+        return {
+            "number": agent.number,
+            "agent_profile": _profile(agent),
+            "data": _values(pack, agent.data),
+            "counter": history.counter,
+            "bulks": pack.list([self._record(pack, bulk, used) for bulk in list(history.bulks)]),
+            "topics": pack.list([self._record(pack, topic, used) for topic in list(history.topics)]),
+            "current": self._record(pack, history.current, used),
+            "last_user_message": last.id if last else "",
+        }
+
+    def _record(self, pack: Pack, record: Any, used: dict[int, Any]) -> Digest:
+        """A message, topic or bulk as one node; children before parents."""
+        if hasattr(record, "content"):
+            stamp: Any = (record.summary, record.tokens, id(record.content), id(record.metadata))
+            value: Any = None
+        elif hasattr(record, "messages"):
+            children = [self._record(pack, message, used) for message in list(record.messages)]
+            stamp = (record.summary, tuple(children))
+            value = {"kind": "Topic", "summary": record.summary, "children": children}
+        else:
+            children = [self._record(pack, child, used) for child in list(record.records)]
+            stamp = (record.summary, tuple(children))
+            value = {"kind": "Bulk", "summary": record.summary, "children": children}
+        remembered = self._pieces.get(id(record))
+        if remembered and remembered[0] is record and remembered[1] == stamp:
+            digest = remembered[2]
+        elif value is None:
+            digest = pack.put({"kind": "Message", "value": record.to_dict()})
+        else:
+            digest = pack.put({**value, "children": pack.list(value["children"])})
+        used[id(record)] = (record, stamp, digest)
+        return digest
+
+    def _project_log(self, pack: Pack, log: Any) -> dict[str, Any]:
+        with log._lock:
+            guid, updates = log.guid, log.updates
+            known_guid, seen, digests = self._log
+            if guid != known_guid or len(log.logs) < len(digests) or seen > len(updates):
+                seen, digests = 0, []
+            changed = set(updates[seen:]) | set(range(len(digests), len(log.logs)))
+            if not digests:
+                changed = set(range(len(log.logs)))
+            items = {no: log.logs[no].output() for no in sorted(changed) if no < len(log.logs)}
+            count, progress, active = len(log.logs), log.progress, log.progress_no
+            end = len(updates)
+        digests = [*digests, *[Digest("")] * (count - len(digests))]
+        for no, item in items.items():
+            digests[no] = pack.put(item)
+        self._log = (guid, end, digests)
+        return {"guid": guid, "items": pack.list(digests), "progress": progress, "progress_no": active}
+
+
+def chain(ctx: Any) -> Iterator[Any]:
+    """The chat's agents, from the first down to the deepest subordinate."""
+    agent = ctx.agent0
+    while agent is not None:
+        yield agent
+        agent = agent.data.get("_subordinate")
+
+
+def volatile_state(ctx: Any) -> list[str]:
+    """What of this chat lives in memory only and is gone with the process, in words."""
+    lost = []
+    for agent in chain(ctx):
+        shells = getattr(agent.data.get("_cet_state"), "shells", None)
+        if shells:
+            lost.append("shell sessions with their working directory and environment")
+    if ctx.data.get("_parallel_jobs"):
+        lost.append("parallel jobs that were still running")
+    lost.extend(ctx.data.get("_durable_volatile", ()))
+    return sorted(set(lost))
+
+
+class Point:
+    """A loaded resume point, readable without rebuilding the chat."""
+
+    def __init__(self, root: Digest, position: dict[str, int], tree: Tree) -> None:
+        self.position = position
+        self._tree = tree
+        self._root: dict[str, Any] = tree.value(root)
+        self.guid: str = self._root["log"]["guid"]
+        self.saved: bool = self._root["saved"]
+        self.volatile: list[str] = self._root["volatile"]
+        self._messages: list[list[dict[str, Any]]] = []
+        self._histories = [self._history(agent) for agent in self._root["agents"]]
+
+    def message_ids(self) -> set[str]:
+        """Ids of all messages of all agents in this point."""
+        return {message["id"] for messages in self._messages for message in messages}
+
+    def chat(self, guid: str) -> dict[str, Any]:
+        """The chat in the shape that the host's own loader takes, under a new log guid.
+
+        A tab that is open asks the log from the number it has seen: only another guid
+        makes it draw the chat anew.
+        """
+        root = self._root
+        log = root["log"]
+        items = [self._tree.value(item) for item in self._tree.list(log["items"])[-LOG_ITEMS:]]
+        return {
+            **{key: root[key] for key in ("id", "name", "created_at", "last_message", "type", "agent_profile")},
+            "streaming_agent": root["streaming_agent"],
+            "agents": [
+                {
+                    "number": agent["number"],
+                    "agent_profile": agent["agent_profile"],
+                    "data": _without_provider_state(_loaded_values(self._tree, agent["data"])),
+                    "history": json.dumps(history, ensure_ascii=False),
+                }
+                for agent, history in zip(root["agents"], self._histories, strict=True)
+            ],
+            "log": {"guid": guid, "logs": items, "progress": log["progress"], "progress_no": log["progress_no"]},
+            "data": {**_loaded_values(self._tree, root["data"]), MARK: {"from": self.guid, "as": guid}},
+            "output_data": _loaded_values(self._tree, root["output_data"]),
+        }
+
+    def last_user_messages(self) -> list[str]:
+        return [agent["last_user_message"] for agent in self._root["agents"]]
+
+    def _history(self, agent: dict[str, Any]) -> dict[str, Any]:
+        self._messages.append([])
+        return {
+            "_cls": "History",
+            "counter": agent["counter"],
+            "bulks": [self._record(digest) for digest in self._tree.list(agent["bulks"])],
+            "topics": [self._record(digest) for digest in self._tree.list(agent["topics"])],
+            "current": self._record(agent["current"]),
+        }
+
+    def _record(self, digest: Digest) -> dict[str, Any]:
+        node = self._tree.value(digest)
+        if node["kind"] == "Message":
+            value: dict[str, Any] = node["value"]
+            self._messages[-1].append(value)
+            return value
+        children = [self._record(child) for child in self._tree.list(node["children"])]
+        field = "messages" if node["kind"] == "Topic" else "records"
+        return {"_cls": node["kind"], "summary": node["summary"], field: children}
+
+
+def rebuild(point: Point) -> Any:
+    """Make the chat anew from its resume point (I6) and return it.
+
+    The host's loader replaces a chat of the same id and ends its task.
+    """
+    from helpers import history, persist_chat
+
+    ctx = persist_chat._deserialize_context(point.chat(str(uuid.uuid4())))
+    for agent, message_id in zip(chain(ctx), point.last_user_messages(), strict=False):
+        found = [m for m in agent.history.all_messages() if m.id == message_id] if message_id else []
+        agent.last_user_message = found[-1] if found else None
+        history.clear_responses_provider_state(agent)
+    return ctx
+
+
+def _values(pack: Pack, data: dict[str, Any]) -> dict[str, Digest]:
+    return {key: pack.put(value) for key, value in list(data.items()) if not key.startswith("_") and key not in _REBUILT_BY_HOST}
+
+
+def _loaded_values(tree: Tree, digests: dict[str, Digest]) -> dict[str, Any]:
+    values = {key: tree.value(digest) for key, digest in digests.items()}
+    return {key: value for key, value in values.items() if not isinstance(value, Opaque)}
+
+
+def _without_provider_state(data: dict[str, Any]) -> dict[str, Any]:
+    """Provider state is dropped on a resume (I14): the provider gets the whole prompt again."""
+    state = data.get("responses_state")
+    if isinstance(state, dict):
+        data = {**data, "responses_state": {k: v for k, v in state.items() if k not in _PROVIDER_STATE}}
+    return data
+
+
+def _profile(agent: Any) -> str:
+    return str(getattr(agent.config, "profile", "") or "")
+
+
+def _time(moment: Any) -> str | None:
+    from helpers.localization import Localization
+
+    return Localization.get().serialize_datetime(moment) if moment else None

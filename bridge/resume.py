@@ -1,0 +1,269 @@
+"""After a restart: chats rebuilt, holds put in force, and what may go on started (I6, I10).
+
+The scan runs once, on the main thread, before the scheduler's first tick. Launches run
+on a thread of their own after the web server answers: starting work while the host
+registers its file watchers can hang the host's start for ever.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from ..journal.errors import Corrupt, JournalError
+from ..journal.records import Call, Hold, HoldReason, Permission, Run, RunState
+from . import messages, notify, policies, standing
+from .admission import message_of
+from .projection import MARK, Point, chain, rebuild
+from .session import Phase, Session
+
+if TYPE_CHECKING:
+    from .activation import Activation
+
+_COMMIT_S = 30.0
+_PORT_S = 300.0
+
+
+def scan(active: Activation) -> list[Session]:
+    """Take up every unfinished run; one chat's failure holds that run only. Returns what may be launched."""
+    ready = []
+    for run in active.journal.unfinished():
+        if run.chat_id in active.sessions:
+            continue
+        try:
+            session = _take_up(active, run)
+        except (JournalError, KeyError, TypeError, ValueError, AttributeError) as error:
+            text = "The saved state of this chat could not be used. Nothing was repaired and nothing was changed."
+            session = _held(active, run, HoldReason.CHECKPOINT_CORRUPT, text, {"error": type(error).__name__})
+        if session.phase is Phase.READY:
+            ready.append(session)
+    if not active.live:
+        _complete_files(active)
+    return ready
+
+
+def _take_up(active: Activation, run: Run) -> Session:
+    journal = active.journal
+    if run.state in (RunState.RUNNING, RunState.QUEUED):
+        run = journal.begin_recovery(run.run_id).result(_COMMIT_S)
+    session = Session(active, run, active.projector(run.chat_id), phase=Phase.HELD)
+    session.messages = [message_of(item) for item in journal.inputs(run.run_id)]
+    active.add(session)
+    try:
+        loaded = journal.resume_point(run.run_id)
+        point = Point(loaded.root, loaded.position, loaded.tree)
+    except Corrupt:
+        text = "The saved state of this chat could not be read. It was not repaired and nothing was changed."
+        return _held(active, run, HoldReason.CHECKPOINT_CORRUPT, text, {})
+    calls = journal.calls(run.run_id)
+    problem = standing.problem(session.context(), point, run, session.messages, calls)
+    if problem is not None:
+        return _held(active, run, *problem, {})
+    if not active.live:
+        _rebuild(session, point)
+    if run.state is RunState.HELD:
+        if run.hold is not None:
+            notify.held(session, run.hold)
+        return session
+    hold = journal.classify(run.run_id, lambda call: _permission_now(active, session, call))
+    session.run = journal.settle(run.run_id, hold).result(_COMMIT_S)
+    if hold is None:
+        session.phase = Phase.READY
+    else:
+        notify.held(session, hold)
+    return session
+
+
+def _held(active: Activation, run: Run, reason: HoldReason, text: str, facts: dict[str, Any]) -> Session:
+    """Put a hold in force without touching the chat."""
+    session = active.sessions.get(run.chat_id) or Session(active, run, active.projector(run.chat_id))
+    session.phase = Phase.HELD
+    active.add(session)
+    if run.state is RunState.HELD and run.hold is not None and run.hold.reason is reason:
+        hold = run.hold
+    else:
+        hold = Hold(reason=reason, call_id=None, text=text, facts=facts, since=active.journal.clock.now())
+        session.run = active.journal.settle(run.run_id, hold).result(_COMMIT_S)
+        hold = session.run.hold or hold
+    notify.held(session, hold)
+    return session
+
+
+def _rebuild(session: Session, point: Point) -> None:
+    """Make the chat anew from the journal, show what an older log lacks, and write the host's file."""
+    from helpers import persist_chat
+
+    ctx = rebuild(point)
+    session.fresh = True
+    session.volatile = point.volatile
+    session.steps = dict(point.position)
+    shown = {item.id for item in ctx.log.logs}
+    sent = [(session.run.input_id, session.run.input["text"], session.run.input["attachments"])]
+    sent += [(message.id, message.text, message.attachments) for message in session.messages]
+    for ident, text, attachments in sent:
+        if ident not in shown:
+            ctx.log.log(type="user", heading="", content=text, kvps={"attachments": attachments}, id=ident)
+    present = messages.in_history(ctx)
+    session.messages = [message for message in session.messages if message.id not in present]
+    persist_chat.save_tmp_chat(ctx)
+    notify._refresh()
+
+
+def _permission_now(active: Activation, session: Session, call: Call) -> Permission:
+    """What the pinned files allow today for a call whose tool is not loaded yet."""
+    if call.permission.policy is None:
+        return Permission(None, None)
+    ctx = session.context()
+    if call.name == "response" and ctx is not None and policies.is_delivered(ctx):
+        return Permission(None, None)
+    known = call.permission.source_digest in active.replay_pins.values()
+    return call.permission if known else Permission(None, None)
+
+
+def _complete_files(active: Activation) -> None:
+    """A chat whose file is behind the last checkpoint of its finished run is completed (I6)."""
+    from agent import AgentContext
+
+    for run in active.journal.ended_in_last_boot():
+        ctx = AgentContext.get(run.chat_id)
+        if ctx is None or run.chat_id in active.sessions:
+            continue
+        try:
+            loaded = active.journal.resume_point(run.run_id)
+            point = Point(loaded.root, loaded.position, loaded.tree)
+        except (Corrupt, KeyError):
+            continue  # a finished run's checkpoint is no authority over a chat that the host has
+        if standing.is_behind(ctx, point):
+            session = Session(active, run, active.projector(run.chat_id), phase=Phase.ENDED)
+            _rebuild(session, point)
+
+
+# -- launching ------------------------------------------------------------------------
+
+
+def start_launching(active: Activation, ready: list[Session]) -> None:
+    """Return at once; a thread waits for the web server and then launches, a few at a time."""
+    if ready:
+        threading.Thread(target=_launch_all, args=(active, ready), name="durable-resume", daemon=True).start()
+
+
+def _launch_all(active: Activation, ready: list[Session]) -> None:
+    _wait_for_port()
+    slots = threading.Semaphore(active.settings["resume_parallel"])
+    for session in ready:
+        slots.acquire()
+        session.on_passed = slots.release
+        launch(session)
+
+
+def _wait_for_port() -> None:
+    from helpers import runtime
+
+    deadline = time.monotonic() + _PORT_S
+    while time.monotonic() < deadline:
+        try:
+            with socket.create_connection(("127.0.0.1", int(runtime.get_web_ui_port())), timeout=1.0):
+                return
+        except OSError:
+            time.sleep(0.1)
+
+
+def launch(session: Session) -> None:
+    """Start the run's coroutine from its resume point; a launch that fails holds its run."""
+    active = session.activation
+    if active.closed or session.phase is not Phase.READY:
+        session.passed_cursor()
+        return
+    try:
+        _launch(active, session)
+    except JournalError as error:
+        session.passed_cursor()
+        session.phase = Phase.HELD
+        ctx = session.context()
+        if ctx is not None:
+            notify.warn(ctx, "The run could not be continued", f"{error} Restart Agent Zero to try again.", "durable-launch")
+
+
+def _launch(active: Activation, session: Session) -> None:
+    from agent import AgentContext, UserMessage
+
+    if not session.fresh:
+        loaded = active.journal.resume_point(session.run.run_id)
+        _rebuild(session, Point(loaded.root, loaded.position, loaded.tree))
+    claim = active.journal.claim(session.run.run_id).result(_COMMIT_S)
+    ctx = session.context()
+    calls = active.journal.calls(session.run.run_id)
+    with session.lock:
+        session.run, session.cursor = claim.run, claim.cursor
+        session.recorded = {call.key.text for call in calls if not call.abandoned}
+        session.resumed, session.behind, session.phase = True, True, Phase.RUNNING
+        session.generation += 1
+        session.open_tool = None
+        session.listen_again()
+    content = session.run.input
+    in_history = any(m.id == session.run.input_id for m in ctx.agent0.history.all_messages())
+    # a command like "/name" was resolved in an earlier life: only a message that the host never saw goes in as written
+    text = "" if in_history else content["text"]
+    message = UserMessage(text, list(content["attachments"]), list(content["system"]), id=session.run.input_id)
+    AgentContext.set_current(ctx.id)
+    ctx.run_task(ctx._process_chain, ctx.agent0, message)
+
+
+def released(active: Activation, run: Run) -> None:
+    """A decision or a grant let the run go: wake its coroutine, or launch it, or end it."""
+    session = active.sessions.get(run.chat_id)
+    if session is None:
+        return
+    with active.chat_lock(run.chat_id):
+        if run.state is RunState.STOPPED:
+            _end(active, session, run)
+        elif run.state is RunState.QUEUED:
+            _go_on(active, session, run)
+        else:
+            session.run = run
+
+
+def _go_on(active: Activation, session: Session, run: Run) -> None:
+    notify.released(session)
+    if session.phase is Phase.PARKED:
+        claim = active.journal.claim(run.run_id).result(_COMMIT_S)
+        with session.lock:
+            session.run, session.cursor = claim.run, claim.cursor
+            session.listen_again()
+            session.phase = Phase.RUNNING
+        return
+    loaded = active.journal.resume_point(run.run_id)
+    point = Point(loaded.root, loaded.position, loaded.tree)
+    if not session.fresh:
+        known = [message_of(item) for item in active.journal.inputs(run.run_id)]
+        problem = standing.problem(session.context(), point, run, known, active.journal.calls(run.run_id))
+        if problem is not None:
+            _held(active, run, *problem, {})
+            return
+        session.messages = known
+    session.run, session.phase = run, Phase.READY
+    threading.Thread(target=launch, args=(session,), name="durable-launch", daemon=True).start()
+
+
+def _end(active: Activation, session: Session, run: Run) -> None:
+    """Stop: the chat goes on from its last valid state plus the saved results, with a note."""
+    from . import stopping
+
+    was_parked, fresh = session.phase is Phase.PARKED, session.fresh
+    with session.lock:
+        session.run = run
+        session.ended_by = "This run was stopped by a person."
+        session.phase = Phase.ENDED
+        session.generation += 1
+    active.drop(session)
+    session.say("stopped")
+    ctx = session.context()
+    if ctx is None:
+        return
+    notify.badge(ctx, run, None)
+    stopping.tell(active, session, ctx, from_point=fresh and not was_parked)
+
+
+__all__ = ["MARK", "chain", "launch", "released", "scan", "start_launching"]

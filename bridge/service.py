@@ -1,0 +1,76 @@
+"""The door of the panel: views from the journal, decisions into it, and the run set going again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..journal.records import Choice, Decision, Run
+
+if TYPE_CHECKING:
+    from .activation import Activation
+
+
+class Service:
+    """What `api/` may ask. Every method returns JSON-ready values or raises a JournalError."""
+
+    def __init__(self, active: Activation) -> None:
+        self._active = active
+
+    def status(self) -> dict[str, Any]:
+        from .lifecycle import VERSION, is_outdated
+
+        active = self._active
+        counts = active.journal.counts()
+        return {
+            "active": True,
+            "why_not": None,
+            "restart_needed": is_outdated(),
+            "backend": "sqlite",
+            "schema": active.journal.schema,
+            "version": VERSION,
+            "host": active.host,
+            "holds": counts["held"],
+            "counts": counts,
+            "store_problem": active.store_problem or active.journal.problem,
+            "protected_from_next_message": sorted(active.unprotected),
+            "unrecorded": [
+                "scheduled tasks",
+                "steps inside subordinates and parallel jobs (the call that started them is recorded)",
+                "background chats of the MCP and A2A servers",
+            ],
+        }
+
+    def recovery_list(self, tab: str, cursor: str | None) -> dict[str, Any]:
+        listing = self._active.journal.listing(tab, cursor)
+        for item in listing["items"]:
+            self._name(item)
+        return listing
+
+    def recovery_run(self, run_id: str) -> dict[str, Any]:
+        view = self._active.journal.run_view(run_id)
+        self._name(view["run"])
+        return view
+
+    def recovery_decide(self, *, decision: str, **facts: Any) -> dict[str, Any]:
+        run = self._active.journal.decide(Decision(choice=Choice(decision), **facts)).result(_COMMIT_S)
+        return self._went_on(run)
+
+    def recovery_grant(self, **facts: Any) -> dict[str, Any]:
+        run = self._active.journal.grant(**facts).result(_COMMIT_S)
+        return self._went_on(run)
+
+    def _went_on(self, run: Run) -> dict[str, Any]:
+        self._active.on_release(run)
+        return self.recovery_run(run.run_id)
+
+    def _name(self, item: dict[str, Any]) -> None:
+        """A chat gets its name later than its run: show the one that the person knows."""
+        from agent import AgentContext
+
+        ctx = AgentContext.get(item["chat_id"])
+        item["chat_exists"] = ctx is not None
+        if ctx is not None and ctx.name:
+            item["title"] = self._active.journal.masker.text(ctx.name)
+
+
+_COMMIT_S = 30.0

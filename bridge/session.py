@@ -1,0 +1,252 @@
+"""One unfinished run in this process: its position, its waiting messages, its open step.
+
+A session belongs to a chat and outlives the coroutines that work on it: a nudge or a
+decision starts a new coroutine for the same run. `generation` fences the old one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from ..journal.errors import JournalError
+from ..journal.ids import CallId, InputId
+from ..journal.records import (
+    Call,
+    CallKey,
+    CallKind,
+    Held,
+    Hold,
+    HoldReason,
+    Permission,
+    Proceed,
+    Run,
+    Serve,
+    Step,
+)
+from . import notify, waiting
+from .projection import Projector
+
+if TYPE_CHECKING:
+    from .activation import Activation
+
+ROOT_PATH = "A0"
+_PARK_S = 0.1
+
+
+class Phase(Enum):
+    """Where the run stands in this process."""
+
+    READY = "ready"  # waits for its launch
+    RUNNING = "running"  # a coroutine works on it
+    HELD = "held"  # waits for a person
+    PARKED = "parked"  # held, and a coroutine waits inside a hook
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message that came while the run was unfinished and is kept until it is delivered."""
+
+    id: InputId
+    seq: int
+    text: str
+    attachments: list[str]
+    system: list[str]
+
+
+@dataclass(slots=True)
+class OpenTool:
+    """The tool call that this run's agent is in, from its intent to the host's append."""
+
+    tool: Any
+    call_id: str
+    executing: bool = True
+    progress: str = ""  # what the history says of a step that a message interrupted
+    response: Any = None  # set once the result is saved and not yet in the history
+
+
+@dataclass(slots=True)
+class Session:
+    """State of one run; only the chat's own loop and the admitting threads touch it."""
+
+    activation: Activation
+    run: Run
+    projector: Projector
+    phase: Phase = Phase.RUNNING
+    cursor: int = 0
+    generation: int = 0
+    steps: dict[str, int] = field(default_factory=dict)
+    tools: dict[str, int] = field(default_factory=dict)
+    messages: list[Message] = field(default_factory=list)
+    open_tool: OpenTool | None = None
+    open_model: str | None = None
+    delivering: bool = False  # we add messages ourselves: our own hooks stand back
+    just_delivered: list[InputId] = field(default_factory=list)  # since the open call began
+    recorded: set[str] = field(default_factory=set)  # keys of an earlier life
+    resumed: bool = False  # serves records of an earlier life
+    behind: bool = False  # has not passed its cursor yet
+    fresh: bool = False  # the chat stands exactly at its resume point
+    volatile: list[str] = field(default_factory=list)
+    ended_by: str = ""
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    outcome: Future[str] = field(default_factory=Future)
+    on_passed: Callable[[], None] | None = None
+
+    @property
+    def chat_id(self) -> str:
+        return self.run.chat_id
+
+    def context(self) -> Any:
+        """The host's chat, or None when it is gone."""
+        from agent import AgentContext
+
+        return AgentContext.get(self.chat_id)
+
+    # -- position ---------------------------------------------------------------
+
+    def model_key(self) -> CallKey:
+        """The key of the next model call: the step only grows and comes back with the checkpoint."""
+        step = self.steps.get(ROOT_PATH, 0) + 1
+        self.steps[ROOT_PATH] = step
+        self.tools[ROOT_PATH] = 0
+        return CallKey(ROOT_PATH, step, CallKind.MODEL, 0)
+
+    def tool_key(self) -> CallKey:
+        """The key of the next tool call since the last model call."""
+        ordinal = self.tools.get(ROOT_PATH, 0)
+        self.tools[ROOT_PATH] = ordinal + 1
+        return CallKey(ROOT_PATH, self.steps.get(ROOT_PATH, 0), CallKind.TOOL, ordinal)
+
+    # -- calls ------------------------------------------------------------------
+
+    async def begin(
+        self,
+        key: CallKey,
+        *,
+        name: str,
+        identity_of: Any,
+        arguments: Any,
+        permission: Permission,
+        unservable: Callable[[Call], str],
+        extra: dict[str, Any] | None = None,
+    ) -> Proceed | Serve:
+        """Write the intent, or find the record: what the planner says, after any hold was decided (I1).
+
+        `unservable` says why a record cannot be given back, or "" when it can.
+        """
+        journal = self.activation.journal
+
+        def submit() -> Future[Step]:
+            return journal.begin_call(
+                self.run.run_id,
+                self.run.token,
+                self.cursor,
+                key,
+                name=name,
+                identity_of=identity_of,
+                arguments=arguments,
+                permission=permission,
+                extra=extra,
+            )
+
+        while True:
+            try:
+                step = await waiting.durable(submit, self.note_store)
+            except JournalError as error:
+                raise notify.stopped(str(error)) from error
+            if isinstance(step, Held):
+                await self.park(step.hold)
+                continue
+            if isinstance(step, Serve) and (why := unservable(step.call)):
+                await self._hold(HoldReason.NOT_SERVABLE, step.call.call_id, why)
+                continue
+            if isinstance(step, Proceed) and not step.replayed and step.call.seq > self.cursor:
+                self.passed_cursor()
+            return step
+
+    async def _hold(self, reason: HoldReason, call_id: CallId, text: str) -> None:
+        """Hold the run for a step that turned out impossible, and wait here for the decision."""
+        held = await waiting.durable(
+            lambda: self.activation.journal.hold_run(self.run.run_id, reason, call_id=call_id, text=text),
+            self.note_store,
+        )
+        if held.hold is not None:
+            await self.park(held.hold)
+
+    def passed_cursor(self) -> None:
+        """The run made progress of its own: it is no suspect any more."""
+        self.behind = False
+        if self.on_passed is not None:
+            self.on_passed()
+            self.on_passed = None
+
+    async def park(self, hold: Hold) -> None:
+        """Wait inside a hook, the way the host's own pause waits, until a person decided."""
+        generation = self.generation
+        with self.lock:
+            self.phase = Phase.PARKED
+            self.run = self.activation.journal.run(self.run.run_id)
+        self.passed_cursor()
+        notify.held(self, hold)
+        self.say("held")
+        while self.phase is Phase.PARKED and not self.activation.closed:
+            await asyncio.sleep(_PARK_S)
+        if self.phase is not Phase.RUNNING or self.generation != generation:
+            raise notify.stopped(self.ended_by or "This run was ended by a person.")
+
+    def note_store(self, problem: str | None) -> None:
+        """Show why a step waits for the journal, and take it back when it goes on."""
+        self.activation.store_problem = problem
+        notify.store(self, problem)
+
+    # -- callers ----------------------------------------------------------------
+
+    def say(self, what: str) -> None:
+        """Let callers go who wait for this turn; later callers wait for the next word."""
+        with self.lock:
+            if not self.outcome.done():
+                self.outcome.set_result(what)
+
+    def listen_again(self) -> None:
+        with self.lock:
+            if self.outcome.done():
+                self.outcome = Future()
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a coroutine of the host carries: which run it works for, and in which life."""
+
+    session: Session
+    generation: int
+
+    @property
+    def is_current(self) -> bool:
+        return self.session.phase in (Phase.RUNNING, Phase.PARKED) and self.session.generation == self.generation
+
+
+bound: ContextVar[Binding | None] = ContextVar("durable_execution_bound", default=None)
+current_call: ContextVar[tuple[CallKey, Any] | None] = ContextVar("durable_execution_call", default=None)
+
+
+def of_agent(agent: Any) -> Session | None:
+    """The session that records this agent's steps here and now, or None.
+
+    Raises the host's silent exception for a coroutine that was replaced: it must
+    neither write nor start an effect (fencing).
+    """
+    binding = bound.get()
+    if binding is None or agent is None or agent.number != 0 or agent.context.id != binding.session.chat_id:
+        return None
+    if not binding.session.activation.is_on:
+        return None
+    if not binding.is_current:
+        raise notify.stopped("This turn was replaced by a newer one.")
+    return binding.session

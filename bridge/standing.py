@@ -1,0 +1,52 @@
+"""How a chat stands against its run's resume point: same, behind, moved on, or gone (I6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..journal.records import Call, CallKind, HoldReason, Run
+from .projection import MARK, Point, chain
+from .session import Message
+
+MOVED_ON = "This chat was used while its run was not recorded. Nothing was overwritten."
+GONE = "The stored chat of this run is gone. Nothing was brought back."
+
+
+def problem(ctx: Any, point: Point, run: Run, known: list[Message], calls: list[Call]) -> tuple[HoldReason, str] | None:
+    """Why the chat must not be rebuilt, or None."""
+    if ctx is None:
+        return (HoldReason.CHAT_GONE, GONE) if point.saved else None
+    if _moved_on(ctx, point, run, known, calls):
+        return HoldReason.CHAT_MOVED_ON, MOVED_ON
+    return None
+
+
+def _moved_on(ctx: Any, point: Point, run: Run, known: list[Message], calls: list[Call]) -> bool:
+    if not _same_log(ctx, point):
+        return True  # a reset gives a chat a new log
+    in_point = point.message_ids()
+    extra = [m for agent in chain(ctx) for m in agent.history.all_messages() if m.id not in in_point]
+    ours = {run.input_id, *(message.id for message in known)}
+    if any(_is_from_person(m) and m.id not in ours for m in extra):
+        return True
+    # answers that no record explains: the turn went on without us
+    reached = max(point.position.values(), default=0)
+    recorded = sum(1 for c in calls if c.key.kind is CallKind.MODEL and c.outcome and c.key.step > reached)
+    return sum(1 for m in extra if m.ai) > recorded
+
+
+def is_behind(ctx: Any, point: Point) -> bool:
+    """The chat lacks messages of the point and has none of its own: its file was not written in time."""
+    have = {m.id for agent in chain(ctx) for m in agent.history.all_messages()}
+    should = point.message_ids()
+    return _same_log(ctx, point) and have < should
+
+
+def _same_log(ctx: Any, point: Point) -> bool:
+    mark = ctx.data.get(MARK) or {}
+    return bool(ctx.log.guid == point.guid or (mark.get("from") == point.guid and mark.get("as") == ctx.log.guid))
+
+
+def _is_from_person(message: Any) -> bool:
+    content = message.content
+    return not message.ai and isinstance(content, dict) and bool({"user_message", "user_intervention"} & set(content))

@@ -1,0 +1,68 @@
+"""After a Stop: the chat goes on from its last valid state plus what was saved since.
+
+The model must not believe that nothing happened: saved answers and results are put
+into the history, and a note names the steps whose outcome nobody knows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..journal.records import Call, CallKind, HoldReason, Outcome
+from . import notify
+
+if TYPE_CHECKING:
+    from .activation import Activation
+    from .session import Session
+
+_LEFT_ALONE = {HoldReason.CHAT_MOVED_ON, HoldReason.CHAT_GONE, HoldReason.CHECKPOINT_CORRUPT}
+NOTE = "A person stopped this turn. Nothing more of it runs."
+UNKNOWN = "It is unknown whether these steps happened, check before you run them again: "
+
+
+def tell(active: Activation, session: Session, ctx: Any, *, from_point: bool) -> None:
+    """Complete the chat's history after a Stop and write the host's file."""
+    from helpers import persist_chat
+
+    calls = [call for call in active.journal.calls(session.run.run_id) if not call.abandoned]
+    stopped_hold = session.run.hold
+    touched = stopped_hold is None or stopped_hold.reason not in _LEFT_ALONE
+    if touched:
+        agent = ctx.agent0
+        if from_point:
+            reached = session.steps.get("A0", 0)
+            for call in calls:
+                if call.key.step > reached:
+                    _put_back(agent, call)
+        unknown = [_named(call) for call in calls if call.outcome in (None, Outcome.UNKNOWN) and call.key.kind is CallKind.TOOL]
+        text = f"{NOTE} {UNKNOWN}{'; '.join(unknown)}." if unknown else NOTE
+        content = agent.parse_prompt("fw.warning.md", message=text)
+        agent.hist_add_message(False, content=content, id=f"durable-stop-{session.run.run_id}")
+    offered = len(active.journal.inputs(session.run.run_id))
+    kept = f" {offered} kept message(s) were not sent: send them again if you still want them." if offered else ""
+    notify.inform(ctx, "Run stopped", f"{NOTE} Records stay.{kept}")
+    ctx.log.set_initial_progress()
+    if touched:
+        persist_chat.save_tmp_chat(ctx)
+    notify._refresh()
+
+
+def _put_back(agent: Any, call: Call) -> None:
+    from agent import LoopData
+    from helpers.llm_result import LLMResult
+
+    if call.key.kind is CallKind.MODEL and call.outcome is Outcome.OK and isinstance(call.value, dict):
+        result = LLMResult.from_dict(call.value)
+        agent.loop_data = LoopData()
+        agent.hist_add_ai_response(result.response, llm_result=result)
+    elif call.key.kind is CallKind.TOOL and call.outcome is not None:
+        text = call.value.get("message") if isinstance(call.value, dict) else call.value
+        text = text or (call.value.get("progress") if isinstance(call.value, dict) else "") or call.error
+        if text:
+            agent.hist_add_tool_result(call.name, str(text))
+
+
+def _named(call: Call) -> str:
+    arguments = call.arguments if isinstance(call.arguments, dict) else {}
+    shown = ", ".join(f"{key}={str(value)[:200]}" for key, value in arguments.items())
+    return f"{call.name}({shown})"

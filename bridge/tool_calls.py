@@ -1,0 +1,201 @@
+"""A tool call: the instance's `execute` wrapped, so that intent and result stand around the effect.
+
+Tool classes are made anew at each call; only the instance can be wrapped. It is done
+after the host filled in secrets and other plugins checked the arguments, and what is
+journaled is masked again. Nothing between the effect and its result's commit may raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from ..journal.codec import Opaque, decode, encode
+from ..journal.errors import JournalError
+from ..journal.records import Call, Outcome, Proceed, Serve
+from . import messages, outcomes, paths, policies, waiting
+from .session import OpenTool, Session, of_agent
+
+if TYPE_CHECKING:
+    from .activation import Activation
+
+TOLD = "The outcome of this step is unknown: {why}. It may have happened and may still be running. Check before you run it again."
+_NOT_CARRIED = {"agent", "log", "loop_data", "args", "message", "name", "method", "progress", "execute", "after_execution"}
+
+
+def before(active: Activation, agent: Any) -> None:
+    """Wrap the tool that is about to run, on its instance."""
+    session = of_agent(agent)
+    tool = getattr(getattr(agent, "loop_data", None), "current_tool", None)
+    if session is None or tool is None:
+        return
+    execute, after = tool.execute, tool.after_execution
+
+    async def journaled_execute(**kwargs: Any) -> Any:
+        if not active.is_on:
+            return await execute(**kwargs)
+        return await _run(active, session, agent, tool, execute, kwargs)
+
+    async def appended(response: Any, **kwargs: Any) -> Any:
+        if session.open_tool is not None and session.open_tool.tool is tool:
+            session.open_tool.response = None
+        return await after(response, **kwargs)
+
+    tool.execute = journaled_execute
+    tool.after_execution = appended
+
+
+async def _run(
+    active: Activation,
+    session: Session,
+    agent: Any,
+    tool: Any,
+    execute: Callable[..., Awaitable[Any]],
+    kwargs: dict[str, Any],
+) -> Any:
+    of_agent(agent)  # a coroutine that was replaced starts no effect
+    name = f"{tool.name}:{tool.method}" if tool.method else tool.name
+    now = active.journal.clock.now()
+    target = policies.wait_target(kwargs, now) if tool.name == policies.WAIT else None
+    session.just_delivered.clear()
+    step = await session.begin(
+        session.tool_key(),
+        name=name,
+        identity_of={"name": name, "arguments": kwargs},
+        arguments=kwargs,
+        permission=policies.permission(tool, agent.context, active.replay_pins, paths.host_root()),
+        unservable=_unservable,
+        extra={"until": target} if target else None,
+    )
+    session.open_tool = OpenTool(tool, step.call.call_id)
+    try:
+        if isinstance(step, Serve):
+            response = await _serve(session, agent, tool, step.call)
+        else:
+            response = await _live(active, session, tool, step, execute, kwargs)
+    except BaseException:
+        session.open_tool = None
+        raise
+    session.open_tool = OpenTool(tool, step.call.call_id, executing=False, response=response)
+    return response
+
+
+async def _live(
+    active: Activation,
+    session: Session,
+    tool: Any,
+    step: Proceed,
+    execute: Callable[..., Awaitable[Any]],
+    kwargs: dict[str, Any],
+) -> Any:
+    from helpers.errors import InterventionException
+    from helpers.tool import Response
+
+    if step.replayed and tool.name == policies.WAIT:
+        policies.shorten_wait(tool, step.call, active.journal.clock.now())
+    carried = {key: id(value) for key, value in vars(tool).items()}
+    try:
+        response = await execute(**kwargs)
+    except InterventionException:
+        open_tool = session.open_tool
+        progress = open_tool.progress if open_tool else ""
+        value = {"progress": progress, "log": _log_fields(tool)}
+        await _save(active, session, step.call, Outcome.INTERRUPTED, value, {"delivered": list(session.just_delivered)})
+        raise
+    except Exception as error:
+        if not outcomes.proves_nothing(error):
+            await _save(active, session, step.call, Outcome.ERROR, outcomes.describe(error), {})
+            raise
+        response = Response(message=TOLD.format(why=_why(error)), break_loop=False)
+        await _save(active, session, step.call, Outcome.UNKNOWN, _value(tool, response, carried), {})
+        return response
+    await _save(active, session, step.call, Outcome.OK, _value(tool, response, carried), {})
+    return response
+
+
+async def _save(active: Activation, session: Session, call: Call, outcome: Outcome, value: Any, extra: dict[str, Any]) -> None:
+    """Commit the result before anything acts on it; parked while the store cannot take it."""
+    if active.closed:
+        return  # switched off by hand during the effect: the call stays unknown
+    try:
+        await waiting.durable(lambda: active.journal.finish_call(call.call_id, outcome, value, extra=extra), session.note_store)
+    except JournalError:
+        # first result wins (I2): the offered one is kept beside it; the next step is fenced
+        return
+
+
+def _unservable(call: Call) -> str:
+    if call.outcome not in (Outcome.OK, Outcome.UNKNOWN):
+        return ""
+    whole = isinstance(call.value, dict) and call.value.get("servable", False)
+    return "" if whole else "The saved result of this step cannot be given back."
+
+
+async def _serve(session: Session, agent: Any, tool: Any, call: Call) -> Any:
+    from helpers.errors import InterventionException
+    from helpers.tool import Response
+
+    value = call.value
+    if call.outcome is Outcome.CONFIRMED:
+        return Response(message=str(value), break_loop=tool.name == "response")
+    if call.outcome is Outcome.ERROR:
+        raise outcomes.rebuild(value)
+    if call.outcome is Outcome.INTERRUPTED:
+        if session.open_tool is not None:
+            session.open_tool.executing = False
+        _show(tool, value.get("log"))
+        if value.get("progress"):
+            agent.hist_add_tool_result(tool.name, value["progress"])
+        messages.deliver_recorded(session, agent, list(call.extra.get("delivered", [])))
+        raise InterventionException()
+    _show(tool, value.get("log"))
+    for key, carried in value.get("attributes", {}).items():
+        setattr(tool, key, carried)
+    return Response(message=value["message"], break_loop=value["break_loop"], additional=value["additional"])
+
+
+def _value(tool: Any, response: Any, carried: dict[str, int]) -> dict[str, Any]:
+    """What a later life needs to give this result back: the answer, the bubble, what the tool carries on."""
+    attributes = {key: value for key, value in vars(tool).items() if key not in _NOT_CARRIED and carried.get(key) != id(value)}
+    value = {
+        "message": response.message,
+        "break_loop": response.break_loop,
+        "additional": response.additional,
+        "log": _log_fields(tool),
+        "attributes": attributes if _uses_attributes(tool) else {},
+    }
+    needed = [value["message"], value["additional"], value["attributes"]]
+    return {**value, "servable": isinstance(response.message, str) and not _has_opaque(decode(encode(needed)))}
+
+
+def _uses_attributes(tool: Any) -> bool:
+    """Only a tool with an `after_execution` of its own reads what `execute` left on it."""
+    from helpers.tool import Tool
+
+    return type(tool).after_execution is not Tool.after_execution
+
+
+def _has_opaque(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_has_opaque(inner) for inner in value.values())
+    if isinstance(value, list):
+        return any(_has_opaque(inner) for inner in value)
+    return isinstance(value, Opaque)
+
+
+def _log_fields(tool: Any) -> dict[str, Any] | None:
+    """The tool's bubble, which it fills while it runs. Not every tool has one."""
+    log = getattr(tool, "log", None)
+    if log is None:
+        return None
+    return {"heading": log.heading, "content": log.content, "kvps": dict(log.kvps or {})}
+
+
+def _show(tool: Any, fields: dict[str, Any] | None) -> None:
+    log = getattr(tool, "log", None)
+    if log is not None and fields:
+        log.update(heading=fields["heading"], content=fields["content"], kvps=fields["kvps"])
+
+
+def _why(error: BaseException) -> str:
+    return f"{type(error).__name__} instead of an answer"

@@ -1,0 +1,135 @@
+"""A turn of the host as a run: bound to its coroutine, checkpointed at each loop step, closed at its end.
+
+Calls themselves stand in `model_calls.py` and `tool_calls.py`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from ..journal.errors import JournalError
+from ..journal.ids import InputId
+from ..journal.records import RunState
+from . import messages, notify, waiting
+from .projection import chain, volatile_state
+from .session import Binding, Phase, Session, bound, of_agent
+
+if TYPE_CHECKING:
+    from .activation import Activation
+
+_depth: ContextVar[int] = ContextVar("durable_execution_depth", default=0)
+_NEXT_TURN_S = 30.0
+
+
+def chain_start(active: Activation, data: dict[str, Any]) -> None:
+    """Bind this coroutine to the chat's run. What belongs to no launched run is refused."""
+    ctx, agent = data["args"][0], data["args"][1]
+    session = active.sessions.get(ctx.id)
+    if session is None:
+        return
+    binding = bound.get()
+    if binding is not None and binding.session is session and binding.is_current:
+        _depth.set(_depth.get() + 1)
+        data["_durable_inner"] = True
+        return
+    if session.phase is not Phase.RUNNING or agent.number != 0:
+        data["exception"] = notify.stopped(notify.HELD_ANSWER)
+        return
+    bound.set(Binding(session, session.generation))
+    _depth.set(0)
+    data["_durable_bound"] = bound.get()
+
+
+async def chain_end(active: Activation, data: dict[str, Any]) -> None:
+    """Close the run where the outermost chain ends; the last checkpoint goes with it."""
+    if data.get("_durable_inner"):
+        _depth.set(_depth.get() - 1)
+        return
+    binding: Binding | None = data.get("_durable_bound")
+    if binding is None or not binding.is_current or not binding.session.activation.is_on:
+        return
+    await _close(active, binding.session, data)
+
+
+async def _close(active: Activation, session: Session, data: dict[str, Any]) -> None:
+    error = data["exception"]
+    ctx = session.context()
+    if ctx is None:
+        return
+    state = RunState.COMPLETED if error is None else RunState.FAILED
+    answer = str(data["result"]) if error is None else f"The turn failed: {error}"
+    point = session.projector.project(ctx, session.steps)
+    delivered = messages.delivered(session, ctx)
+    try:
+        left = await waiting.durable(
+            lambda: active.journal.close_run(session.run.run_id, session.run.token, state, answer, point, delivered),
+            session.note_store,
+        )
+    except JournalError as problem:  # stopped by a person meanwhile: the journal already has the end
+        session.ended_by = session.ended_by or str(problem)
+        left = []
+    else:
+        session.projector.stored(point)
+    session.passed_cursor()
+    with session.lock:
+        session.phase = Phase.ENDED
+    active.drop(session)
+    session.say("ended")
+    if left:
+        first = left[0]
+        thread = threading.Thread(
+            target=_next_turn, args=(active, ctx, first.input_id, first.content), name="durable-next-turn", daemon=True
+        )
+        thread.start()
+
+
+def _next_turn(active: Activation, ctx: Any, input_id: InputId, content: dict[str, Any]) -> None:
+    """A message that came too late for the turn becomes the next one; the host would lose it."""
+    from agent import UserMessage
+
+    deadline = time.monotonic() + _NEXT_TURN_S
+    while ctx.is_running() and ctx.id not in active.sessions and time.monotonic() < deadline:
+        time.sleep(0.05)
+    key = (ctx.id, input_id)
+    active.claiming.add(key)
+    try:
+        ctx.communicate(UserMessage(content["text"], list(content["attachments"]), list(content["system"]), id=input_id))
+    finally:
+        active.claiming.discard(key)
+
+
+def monologue_start(active: Activation, data: dict[str, Any]) -> None:
+    """The fence at the door of the loop: a chat with an unfinished run runs that run only."""
+    agent = data["args"][0]
+    session = active.sessions.get(agent.context.id)
+    if session is None or agent.number != 0:
+        return
+    binding = bound.get()
+    if binding is None or binding.session is not session or not binding.is_current:
+        data["exception"] = notify.stopped(notify.HELD_ANSWER)
+
+
+async def step_start(active: Activation, agent: Any) -> None:
+    """The top of a loop step: deliver what waits, then take the resume point."""
+    session = of_agent(agent)
+    if session is None:
+        return
+    session.open_tool = None
+    if not messages.replaying(session):
+        if session.resumed and session.volatile:
+            messages.note_lost_state(session, agent)
+        messages.deliver_waiting(session, agent)
+    session.fresh = False
+    ctx = agent.context
+    point = session.projector.project(ctx, session.steps)
+    delivered = messages.delivered(session, ctx)
+    future = active.journal.checkpoint(session.run.run_id, session.run.token, point, delivered)
+    # queued, not waited for: the next intent stands behind it in the same queue and proves it
+    future.add_done_callback(lambda done: session.projector.stored(point) if not done.cancelled() and done.exception() is None else None)
+    messages.forget_delivered(session, delivered)
+
+
+__all__ = ["chain", "chain_end", "chain_start", "monologue_start", "step_start", "volatile_state"]

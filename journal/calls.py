@@ -1,0 +1,284 @@
+"""Intent and result of a call: written before the effect and after it, the first result wins (I1, I2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from . import codec
+from .codec import Body
+from .errors import RecordCorrupt, ResultConflict, StaleVersion, UnknownCall
+from .ids import CallId, Digest, RunId
+from .records import Call, CallKey, CallKind, Held, Outcome, Permission, Proceed, RunState, Serve, Step
+from .runs import Scribe, load, touch
+from .store.base import Keep, Reader, Row
+
+__all__ = ["Held", "Intent", "Proceed", "Result", "Serve", "Step"]
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What is about to happen, masked and encoded in the caller's thread."""
+
+    key: CallKey
+    name: str
+    identity: Digest
+    arguments: Body
+    lossy: bool
+    permission: Permission
+    extra: Body | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What happened, masked and encoded in the caller's thread. `digest` covers outcome, value and error."""
+
+    outcome: Outcome
+    value: Body
+    lossy: bool
+    error: str
+    usage: bytes | None = None
+    extra: Body | None = None
+
+    @property
+    def digest(self) -> Digest:
+        return codec.digest(codec.encode([self.outcome.value, self.value.digest, self.error]))
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def load_call(tx: Reader, call_id: CallId) -> Call:
+    row = tx.one("call", call_id=call_id)
+    if row is None:
+        raise UnknownCall(call_id)
+    return from_row(row)
+
+
+def at_key(tx: Reader, run_id: RunId, key: CallKey) -> Call | None:
+    row = tx.one("call_at_key", run_id=run_id, path=key.path, step=key.step, kind=key.kind.value, ordinal=key.ordinal)
+    return None if row is None else from_row(row)
+
+
+def model_call_of(tx: Reader, call: Call) -> Call | None:
+    """The model call whose answer asked for this call."""
+    return at_key(tx, call.run_id, CallKey(call.key.path, call.key.step, CallKind.MODEL, 0))
+
+
+def of_run(tx: Reader, run_id: RunId) -> list[Call]:
+    """All calls of a run in the order of their intents, abandoned ones too."""
+    return [from_row(row) for row in tx.all("calls_of_run", run_id=run_id)]
+
+
+def open_calls(tx: Reader, run_id: RunId) -> list[Call]:
+    return [from_row(row) for row in tx.all("open_calls_of_run", run_id=run_id)]
+
+
+def from_row(row: Row) -> Call:
+    try:
+        return Call(
+            call_id=row["call_id"],
+            run_id=row["run_id"],
+            key=CallKey(row["path"], row["step"], CallKind(row["kind"]), row["ordinal"]),
+            name=row["name"],
+            identity=row["identity"],
+            arguments=codec.verified(row["arguments_digest"], row["arguments_body"], "The arguments of a call"),
+            lossy=bool(row["lossy"]),
+            permission=Permission(row["policy"], row["source_digest"]),
+            attempts=row["attempts"],
+            allowance=row["allowance"],
+            outcome=None if row["outcome"] is None else Outcome(row["outcome"]),
+            value=_value(row),
+            result_digest=row["result_digest"],
+            error=row["error"],
+            started_at=row["started_at"],
+            ended_at=row["ended_at"],
+            seq=row["seq"],
+            origin=row["origin"],
+            abandoned=bool(row["abandoned"]),
+            extra=_extra(row, "extra_digest", "extra_body") | _extra(row, "result_extra", "result_extra_body"),
+            usage=None if row["usage"] is None else codec.decode(row["usage"]),
+            served=row["served"],
+            value_lossy=bool(row["value_lossy"]),
+            token=row["token"],
+            attempt_seq=row["attempt_seq"],
+            boot_id=row["boot_id"],
+            late_results=row["late_results"],
+        )
+    except ValueError as error:
+        raise RecordCorrupt(f"Call {row['call_id']}: {error}") from error
+
+
+def _value(row: Row) -> Any:
+    if row["value_digest"] is None:
+        return None
+    return codec.verified(row["value_digest"], row["value_body"], "The result of a call")
+
+
+def _extra(row: Row, name: str, body: str) -> dict[str, Any]:
+    value = {} if row[name] is None else codec.verified(row[name], row[body], "A part of a call")
+    if not isinstance(value, dict):
+        raise RecordCorrupt("A part of a call has the wrong shape.")
+    return value
+
+
+# -- intent -------------------------------------------------------------------------------------
+
+
+def begin(scribe: Scribe, run_id: RunId, token: int, intent: Intent, *, dispatched: bool = True) -> Call:
+    """Record an intent at a free place. Not `dispatched`: it is recorded so that a person can decide, nothing starts."""
+    call_id = CallId(scribe.ids.new("call"))
+    seq = scribe.event("call_begun" if dispatched else "call_withheld", run_id, call_id=call_id)
+    key = intent.key
+    scribe.tx.change(
+        "add_call",
+        call_id=call_id,
+        run_id=run_id,
+        path=key.path,
+        step=key.step,
+        kind=key.kind.value,
+        ordinal=key.ordinal,
+        name=intent.name,
+        identity=intent.identity,
+        arguments_digest=scribe.store(intent.arguments),
+        extra_digest=scribe.store(intent.extra) if intent.extra else None,
+        lossy=int(intent.lossy),
+        policy=intent.permission.policy,
+        source_digest=intent.permission.source_digest,
+        attempts=int(dispatched),
+        token=token,
+        seq=seq,
+        now=scribe.now,
+        boot_id=scribe.boot_id,
+    )
+    if dispatched:
+        _add_attempt(scribe, call_id, 1, "first", token, seq)
+    return load_call(scribe.tx, call_id)
+
+
+def again(scribe: Scribe, call: Call, token: int, reason: str) -> Call:
+    """One more attempt: `allowed` by a person, which is used up now, before the effect, or a `replay` by policy."""
+    seq = scribe.event("call_begun_again", call.run_id, call_id=call.call_id, reason=reason)
+    hit = scribe.tx.change(
+        "begin_again",
+        call_id=call.call_id,
+        attempts=call.attempts,
+        allowance=call.allowance,
+        used=int(reason == "allowed"),
+        token=token,
+        seq=seq,
+        now=scribe.now,
+        boot_id=scribe.boot_id,
+    )
+    _expect_one(scribe, call, hit)
+    _add_attempt(scribe, call.call_id, call.attempts + 1, reason, token, seq)
+    return load_call(scribe.tx, call.call_id)
+
+
+def _add_attempt(scribe: Scribe, call_id: CallId, number: int, reason: str, token: int, seq: int) -> None:
+    scribe.tx.change(
+        "add_attempt",
+        call_id=call_id,
+        number=number,
+        reason=reason,
+        token=token,
+        seq=seq,
+        boot_id=scribe.boot_id,
+        now=scribe.now,
+    )
+
+
+def serve(scribe: Scribe, call: Call) -> Call:
+    scribe.tx.change("count_served", call_id=call.call_id)
+    scribe.event("call_served", call.run_id, call_id=call.call_id)
+    return replace(call, served=call.served + 1)
+
+
+# -- result -------------------------------------------------------------------------------------
+
+
+def finish(scribe: Scribe, call_id: CallId, result: Result) -> Call | Keep:
+    """The first result wins; the same again is a no-op; another one is kept beside it and refused.
+
+    When the run has ended, or works under a newer token, what comes is a late result: kept, and nothing changes.
+    """
+    call = load_call(scribe.tx, call_id)
+    if call.result_digest == result.digest:
+        return call
+    run = scribe.tx.one("run_fence", run_id=call.run_id)
+    assert run is not None
+    state = RunState(run["state"])
+    held = state is RunState.HELD
+    if call.abandoned or state.is_final or call.token != run["token"] or (held and result.outcome is Outcome.UNKNOWN):
+        keep_beside(scribe, call, "late_result", result)
+        return load_call(scribe.tx, call_id)
+    if call.result_digest is not None:
+        keep_beside(scribe, call, "late_result", result)
+        return Keep(ResultConflict(call_id, stored=call.result_digest, offered=result.digest))
+    record(scribe, call, result)
+    if held:
+        touch(scribe, load(scribe.tx, call.run_id), "result_while_held", call_id=call_id)
+    return load_call(scribe.tx, call_id)
+
+
+def record(scribe: Scribe, call: Call, result: Result, *, origin: str = "ran") -> None:
+    """Give an open call its result: one guarded update."""
+    hit = scribe.tx.change(
+        "finish_call",
+        call_id=call.call_id,
+        attempts=call.attempts,
+        outcome=result.outcome.value,
+        value_digest=scribe.store(result.value),
+        value_lossy=int(result.lossy),
+        result_digest=result.digest,
+        result_extra=scribe.store(result.extra) if result.extra else None,
+        error=result.error,
+        usage=result.usage,
+        origin=origin,
+        now=scribe.now,
+    )
+    _expect_one(scribe, call, hit)
+    scribe.event("call_finished", call.run_id, call_id=call.call_id, outcome=result.outcome.value)
+
+
+def keep_beside(scribe: Scribe, call: Call, kind: str, result: Result) -> None:
+    """Keep as evidence what is not, or is no longer, the call's result."""
+    seq = scribe.event(kind, call.run_id, call_id=call.call_id, outcome=result.outcome.value)
+    scribe.tx.change(
+        "add_evidence",
+        call_id=call.call_id,
+        kind=kind,
+        outcome=result.outcome.value,
+        value_digest=scribe.store(result.value),
+        result_digest=result.digest,
+        error=result.error,
+        seq=seq,
+        now=scribe.now,
+    )
+
+
+def set_result_aside(scribe: Scribe, call: Call) -> Call:
+    """A person decides about a result that cannot be served: it becomes evidence, and the call is open again."""
+    if call.outcome is None:
+        return call
+    keep_beside(scribe, call, "set_aside", Result(call.outcome, codec.body(call.value), call.value_lossy, call.error))
+    _expect_one(scribe, call, scribe.tx.change("reopen_call", call_id=call.call_id, result_digest=call.result_digest))
+    return load_call(scribe.tx, call.call_id)
+
+
+def allow(scribe: Scribe, call: Call, attempts: int) -> None:
+    """Let a person's word count: so many attempts, each used up before it begins."""
+    hit = scribe.tx.change("allow_call", call_id=call.call_id, attempts=call.attempts, allowance=attempts)
+    _expect_one(scribe, call, hit)
+    scribe.event("call_allowed", call.run_id, call_id=call.call_id, attempts=attempts)
+
+
+def abandon_from(scribe: Scribe, run_id: RunId, seq: int) -> None:
+    """Keep the records from this place on, but not as part of the run."""
+    count = scribe.tx.change("abandon_calls", run_id=run_id, seq=seq)
+    scribe.event("calls_abandoned", run_id, since=seq, count=count)
+
+
+def _expect_one(scribe: Scribe, call: Call, hit: int) -> None:
+    if hit != 1:
+        raise StaleVersion(load(scribe.tx, call.run_id))

@@ -1,0 +1,246 @@
+"""Values as canonical bytes, and back. JSON with tags; what JSON has no word for keeps its type.
+
+The same value gives the same bytes in every process. Nothing is lost: what cannot be encoded becomes an
+`Opaque` that names its type and says what it looked like. Long texts and bytes follow the JSON line raw,
+so that they are neither escaped nor base64-coded. Bytes must come from masked values; this room masks nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .errors import RecordCorrupt
+from .ids import Digest
+
+MAX_DEPTH = 200
+_LONG = 64 * 1024
+_WIDE_INT_BITS = 512
+_TAG = "$"
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Stands for a value that has no encoding of its own."""
+
+    type_name: str
+    text: str
+
+
+def digest(data: bytes) -> Digest:
+    return Digest(hashlib.sha256(data).hexdigest())
+
+
+def encode(value: Any) -> bytes:
+    tree = plain(value)
+    try:
+        return _Encoder(careful=False).bytes_of(tree)
+    except UnicodeEncodeError:
+        return _Encoder(careful=True).bytes_of(tree)
+
+
+def decode(data: bytes) -> Any:
+    """Raises RecordCorrupt for anything that `encode` cannot have written."""
+    line, _, raw = data.partition(b"\n")
+
+    def untag(pairs: dict[str, Any]) -> Any:
+        return _UNTAG[pairs[_TAG]](pairs, raw) if _TAG in pairs else pairs
+
+    try:
+        return json.loads(line, object_hook=untag, parse_constant=_no_constant)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise RecordCorrupt("A stored value cannot be decoded.") from error
+
+
+def opaque(value: Any) -> Opaque:
+    """The typed description of a value; works for objects whose repr raises."""
+    kind = type(value)
+    return Opaque(f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins."), _describe(value))
+
+
+def plain(value: Any) -> Any:
+    """The same value made of None, bool, int, float, str, bytes, list, dict and Opaque only."""
+    return _plain(value, 0, set())
+
+
+def unused_key(key: Any, taken: Mapping[Any, Any]) -> Any:
+    """A key that is free in `taken`: two objects that look alike must not swallow each other's values."""
+    fresh, number = key, 2
+    while fresh in taken:
+        fresh = Opaque(key.type_name, f"{key.text} #{number}") if isinstance(key, Opaque) else f"{key} #{number}"
+        number += 1
+    return fresh
+
+
+# -- to plain values ----------------------------------------------------------------------------
+
+
+def _plain(value: Any, depth: int, inside: set[int]) -> Any:
+    kind = type(value)
+    if value is None or kind in (str, int, bool, float, bytes, Opaque):
+        return value
+    try:
+        if isinstance(value, str):
+            return str.__str__(value)
+        if isinstance(value, int):
+            return int.__int__(value)
+        if isinstance(value, float):
+            return float.__float__(value)
+        if isinstance(value, bytes | bytearray | memoryview):
+            return bytes(memoryview(value))
+        if isinstance(value, list | tuple | dict):
+            return _plain_container(value, depth, inside)
+    except Exception as error:
+        # A subclass may raise anything from its own methods; its description is what remains of it.
+        return Opaque(opaque(value).type_name, f"{_describe(value)} ({type(error).__name__} while reading it)")
+    return opaque(value)
+
+
+def _plain_container(value: Any, depth: int, inside: set[int]) -> Any:
+    if depth >= MAX_DEPTH or id(value) in inside:
+        return opaque(value)
+    inside.add(id(value))
+    try:
+        if not isinstance(value, dict):
+            return [_plain(item, depth + 1, inside) for item in value]
+        result: dict[Any, Any] = {}
+        for key, item in value.items():
+            word = key if type(key) is str else _hashable(_plain(key, depth + 1, inside))
+            result[unused_key(word, result)] = _plain(item, depth + 1, inside)
+        return result
+    finally:
+        inside.discard(id(value))
+
+
+def _hashable(key: Any) -> Any:
+    return tuple(_hashable(part) for part in key) if isinstance(key, list | tuple) else key
+
+
+def _describe(value: Any) -> str:
+    try:
+        # The order of a set and the address of an object differ from process to process.
+        is_set = isinstance(value, set | frozenset)
+        text = f"{{{', '.join(sorted(repr(item) for item in value))}}}" if is_set else repr(value)
+        return _ADDRESS.sub("", text)
+    except Exception as error:
+        return f"(its description raised {type(error).__name__})"
+
+
+# -- to bytes -----------------------------------------------------------------------------------
+
+
+class _Encoder:
+    """One encoding. `careful` also tags texts that are no valid Unicode, which UTF-8 refuses."""
+
+    def __init__(self, *, careful: bool) -> None:
+        self.careful = careful
+        self.raw: list[bytes] = []
+        self.size = 0
+
+    def bytes_of(self, tree: Any) -> bytes:
+        line = _dump(self.tagged(tree)).encode()
+        return b"\n".join((line, b"".join(self.raw))) if self.raw else line
+
+    def tagged(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self._text(value)
+            case bool() | None:
+                return value
+            case int():
+                return value if value.bit_length() <= _WIDE_INT_BITS else {_TAG: "int", "v": hex(value)}
+            case float():
+                finite = value - value == 0
+                return value if finite else {_TAG: "float", "v": repr(value)}
+            case bytes():
+                if len(value) > _LONG:
+                    return self._aside("bytes", value)
+                return {_TAG: "bytes", "v": base64.b64encode(value).decode()}
+            case list() | tuple():
+                return [self.tagged(item) for item in value]
+            case dict():
+                return self._dict(value)
+        return {_TAG: "opaque", "type": self.tagged(value.type_name), "text": self.tagged(value.text)}
+
+    def _text(self, value: str) -> Any:
+        if len(value) > _LONG:
+            return self._aside("text", value.encode("utf-8", "surrogatepass"))
+        if self.careful and _has_surrogates(value):
+            return {_TAG: "text", "v": base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()}
+        return value
+
+    def _dict(self, value: dict[Any, Any]) -> Any:
+        if _TAG not in value and all(type(key) is str and self._text(key) is key for key in value):
+            return {key: self.tagged(value[key]) for key in sorted(value)}
+        pairs = sorted(((self.tagged(key), item) for key, item in value.items()), key=lambda pair: _dump(pair[0]))
+        return {_TAG: "dict", "v": [[key, self.tagged(item)] for key, item in pairs]}
+
+    def _aside(self, kind: str, data: bytes) -> dict[str, Any]:
+        place = {_TAG: "raw", "kind": kind, "at": self.size, "size": len(data)}
+        self.raw.append(data)
+        self.size += len(data)
+        return place
+
+
+def _dump(tree: Any) -> str:
+    return json.dumps(tree, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _has_surrogates(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+# -- from bytes ---------------------------------------------------------------------------------
+
+
+def _from_base64(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def _from_raw(pairs: dict[str, Any], raw: bytes) -> str | bytes:
+    start, size = pairs["at"], pairs["size"]
+    data = raw[start : start + size]
+    if start < 0 or len(data) != size:
+        raise ValueError("a raw part is missing")
+    return data.decode("utf-8", "surrogatepass") if pairs["kind"] == "text" else data
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is never written bare")
+
+
+_UNTAG: dict[str, Callable[[dict[str, Any], bytes], Any]] = {
+    "int": lambda pairs, _: int(pairs["v"], 16),
+    "float": lambda pairs, _: float(pairs["v"]),
+    "bytes": lambda pairs, _: _from_base64(pairs["v"]),
+    "text": lambda pairs, _: _from_base64(pairs["v"]).decode("utf-8", "surrogatepass"),
+    "dict": lambda pairs, _: {_hashable(key): item for key, item in pairs["v"]},
+    "opaque": lambda pairs, _: Opaque(pairs["type"], pairs["text"]),
+    "raw": _from_raw,
+}
+
+
+class Body(NamedTuple):
+    """An encoded value and its name."""
+
+    digest: Digest
+    data: bytes
+
+
+def body(value: Any) -> Body:
+    """Encode a masked value for storing."""
+    data = encode(value)
+    return Body(digest(data), data)
+
+
+def verified(name: str, data: bytes | None, what: str) -> Any:
+    """Decode what was stored under a digest; RecordCorrupt if it is missing or not what was written."""
+    if data is None or digest(data) != name:
+        raise RecordCorrupt(f"{what} is not what was written.")
+    return decode(data)

@@ -1,0 +1,311 @@
+"""What a person may decide about a run, why not, and what a decision does (CONTRACT §6, I7).
+
+The offers are a pure function of the records: the panel shows them, and the decision is checked against them again
+in its own transaction. Stop is always on offer. Every reason to hold has a way out besides, or says why not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from . import calls, codec, runs
+from .calls import Result
+from .codec import Body
+from .errors import (
+    AckMissing,
+    NotAllowed,
+    NoteMissing,
+    RecordCorrupt,
+    RequestReused,
+    RunEnded,
+    ShownChanged,
+    StaleVersion,
+    UnknownCall,
+)
+from .ids import CallId, Digest, RunId
+from .records import Call, Choice, Decision, Hold, HoldReason, Outcome, Run, RunState
+from .runs import Scribe
+from .store.base import Reader
+
+_THREE = (Choice.CONFIRMED_COMPLETED, Choice.CONFIRMED_NOT_COMPLETED, Choice.NEW_ATTEMPT)
+
+PER_CALL: Mapping[HoldReason, tuple[Choice, ...]] = {
+    HoldReason.OUTCOME_UNKNOWN: _THREE,
+    HoldReason.NOT_SERVABLE: _THREE,
+    HoldReason.DIVERGED: (Choice.NEW_ATTEMPT,),
+    HoldReason.UNRECORDED_STEP: (Choice.NEW_ATTEMPT,),
+    HoldReason.MASKED_VALUE_LOST: (Choice.CONFIRMED_COMPLETED, Choice.NEW_ATTEMPT),
+    HoldReason.CRASH_LOOP: _THREE,
+    HoldReason.ASK: _THREE,
+    HoldReason.WORLD_DRIFT: _THREE,
+    HoldReason.RESTORED: _THREE,
+}
+"""What can be said about a call of a run held for this reason; a reason that is missing asks about no call."""
+
+RESUMABLE = frozenset({HoldReason.CRASH_LOOP, HoldReason.ASK, HoldReason.WORLD_DRIFT, HoldReason.OUTCOME_UNKNOWN})
+"""Reasons under which the run may simply go on, once no call is unknown any more."""
+
+STOP_ONLY = frozenset({HoldReason.CHAT_MOVED_ON, HoldReason.CHAT_GONE, HoldReason.CHECKPOINT_CORRUPT})
+
+_NOTED = frozenset({Choice.CONFIRMED_COMPLETED, Choice.CONFIRMED_NOT_COMPLETED})
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One choice as it is shown. `digest` covers all that the choice is about; it comes back with the decision."""
+
+    choice: Choice
+    call_id: CallId | None
+    allowed: bool
+    why: str
+    needs_note: bool
+    needs_ack: bool
+    preview: str
+    digest: str
+
+
+# -- what is on offer ---------------------------------------------------------------------------
+
+
+def offers(run: Run, all_calls: Sequence[Call]) -> list[Offer]:
+    """Every choice for this run, those that are not possible too, each with the reason."""
+    if run.state.is_final:
+        return []
+    asked = asked_calls(run, all_calls)
+    shown = [_about_call(run, call, choice) for call in asked for choice in _THREE]
+    if run.hold is not None and run.hold.reason is HoldReason.UNRECORDED_STEP and not asked:
+        shown.append(_offer(run, None, Choice.NEW_ATTEMPT, "", _PREVIEW_FROM_STEP))
+    resume_why = _why_no_resume(run, all_calls, asked)
+    shown.append(_offer(run, None, Choice.RESUME, resume_why, "The run goes on from the last saved step."))
+    shown.append(_offer(run, None, Choice.STOP, "", "Nothing more will run. Records stay."))
+    return shown
+
+
+def asked_calls(run: Run, all_calls: Sequence[Call]) -> list[Call]:
+    """The calls that this hold asks a person about, and that are not decided yet."""
+    if run.hold is None or run.hold.reason not in PER_CALL or run.damaged:
+        return []
+    present = [call for call in all_calls if not call.abandoned]
+    match run.hold.reason:
+        case HoldReason.DIVERGED | HoldReason.UNRECORDED_STEP:
+            return [call for call in present if call.call_id == run.hold.call_id]
+        case HoldReason.NOT_SERVABLE:
+            return [call for call in present if _is_unservable(call, run.hold) or _is_unknown(call, run.hold)]
+        case HoldReason.RESTORED:
+            last = present[-1:]
+            return [call for call in present if _is_unknown(call, run.hold) or call in last]
+    return [call for call in present if _is_unknown(call, run.hold)]
+
+
+def _is_unknown(call: Call, hold: Hold) -> bool:
+    """An effect without result that nothing but a person can settle; what the allowlist repeats is asked if held for it."""
+    undecided = call.outcome is None and call.allowance == 0 and not call.key.kind.is_inference
+    return undecided and (call.permission.policy is None or call.call_id == hold.call_id)
+
+
+def _is_unservable(call: Call, hold: Hold) -> bool:
+    return call.call_id == hold.call_id and call.outcome not in (None, Outcome.CONFIRMED)
+
+
+_PREVIEW_FROM_STEP = "The run starts over from this step. What was done since may happen twice; its records stay."
+_PREVIEWS: Mapping[Choice, str] = {
+    Choice.CONFIRMED_COMPLETED: "The step counts as done. It will not run.",
+    Choice.CONFIRMED_NOT_COMPLETED: "The step may run again, once.",
+    Choice.NEW_ATTEMPT: "The step runs again, once. It may then have happened twice.",
+}
+
+
+def _about_call(run: Run, call: Call, choice: Choice) -> Offer:
+    assert run.hold is not None
+    preview = _PREVIEWS[choice]
+    if choice is Choice.NEW_ATTEMPT:
+        if run.hold.reason is HoldReason.DIVERGED:
+            preview = _PREVIEW_FROM_STEP
+        elif run.hold.reason is HoldReason.RESTORED:
+            preview = "The run goes on after the last recorded step. What came after it may happen twice."
+        elif call.lossy:
+            preview = "The model is asked for this step again. What this step did before may happen twice."
+    return _offer(run, call, choice, _why_not(run.hold, call, choice), preview)
+
+
+def _why_not(hold: Hold, call: Call, choice: Choice) -> str:
+    if choice not in PER_CALL[hold.reason]:
+        if hold.reason is HoldReason.MASKED_VALUE_LOST:
+            return "A hidden value that this step needs was not saved, so it cannot run from the record."
+        return "The record and the run differ here, so this would not settle it."
+    if choice is Choice.CONFIRMED_NOT_COMPLETED and call.lossy:
+        return "A hidden value that this step needs was not saved, so it cannot run from the record."
+    if choice is not Choice.NEW_ATTEMPT and hold.reason is HoldReason.RESTORED and call.outcome is not None:
+        return "The result of this step is saved."
+    return ""
+
+
+def _why_no_resume(run: Run, all_calls: Sequence[Call], asked: Sequence[Call]) -> str:
+    if run.damaged:
+        return "The record of this run cannot be read. Nothing tried to repair it."
+    if run.hold is None:
+        return "The run is not on hold."
+    if asked:
+        numbers = [number for number, call in enumerate(all_calls, 1) if call in asked]
+        return f"Step {numbers[0]} is still unknown."
+    if run.hold.reason in RESUMABLE:
+        return ""
+    if run.hold.reason in STOP_ONLY:
+        return "The saved state cannot be continued. It was left exactly as it is."
+    if run.hold.reason is HoldReason.MODEL_INTERRUPTED:
+        return "The model call was cut off. Allow another attempt instead."
+    return "This does not settle why the run is on hold."
+
+
+def _offer(run: Run, call: Call | None, choice: Choice, why: str, preview: str) -> Offer:
+    return Offer(
+        choice=choice,
+        call_id=call.call_id if call else None,
+        allowed=not why,
+        why=why,
+        needs_note=choice in _NOTED,
+        needs_ack=choice is Choice.NEW_ATTEMPT,
+        preview=preview,
+        digest=_digest(run, call, choice, preview),
+    )
+
+
+def _digest(run: Run, call: Call | None, choice: Choice, preview: str) -> Digest:
+    held = [run.hold.reason.value, run.hold.since] if run.hold else [run.state.value]
+    about = None
+    if call is not None:
+        outcome = call.outcome.value if call.outcome else None
+        about = [call.call_id, call.identity, call.attempts, call.allowance, outcome, call.late_results]
+    return codec.digest(codec.encode([run.run_id, held, about, choice.value, preview]))
+
+
+# -- deciding -----------------------------------------------------------------------------------
+
+
+def decide(scribe: Scribe, decision: Decision, said: Body) -> Run:
+    """Record one decision and let it count. `said` is what a confirmed call returns. Refused: nothing changes."""
+    run, all_calls = read(scribe.tx, decision.run_id)
+    request = request_digest(decision)
+    if is_repeated(scribe, decision.request_id, request):
+        return run
+    offer = _checked(scribe, run, all_calls, decision)
+    call = next((call for call in all_calls if call.call_id == decision.call_id), None)
+    after = _apply(scribe, run, call, decision, offer, said)
+    seq = scribe.event("decided", run.run_id, call_id=decision.call_id, version=after.version, choice=decision.choice.value)
+    scribe.tx.change(
+        "add_decision",
+        request_id=decision.request_id,
+        run_id=run.run_id,
+        call_id=decision.call_id,
+        choice=decision.choice.value,
+        shown_digest=decision.shown_digest,
+        note=decision.note,
+        ack=int(decision.ack),
+        origin=decision.origin,
+        request=request,
+        hold_since=run.hold.since if run.hold else 0,
+        version=after.version,
+        seq=seq,
+        now=scribe.now,
+    )
+    return after
+
+
+def read(tx: Reader, run_id: RunId) -> tuple[Run, list[Call]]:
+    """A run with its calls. If any of them cannot be read the run counts as damaged, and Stop is what is left."""
+    run = runs.load_any(tx, run_id)
+    try:
+        return run, [] if run.damaged else calls.of_run(tx, run_id)
+    except RecordCorrupt as error:
+        return replace(run, damaged=error.what), []
+
+
+def request_digest(decision: Decision) -> Digest:
+    about = [decision.run_id, decision.call_id, decision.choice.value, decision.shown_digest, decision.note]
+    return codec.digest(codec.encode([*about, decision.ack, decision.result_text or ""]))
+
+
+def is_repeated(scribe: Scribe, request_id: str, request: str) -> bool:
+    """The same request twice is one decision; the same id for something else is refused."""
+    known = scribe.tx.one("request", request_id=request_id)
+    if known is not None and known["request"] != request:
+        raise RequestReused(request_id)
+    return known is not None
+
+
+def check_version(scribe: Scribe, run: Run, version: int, call_id: CallId | None, origin: str) -> None:
+    """A form may lag behind by the same person's own decisions about other calls of this hold, and by nothing else."""
+    if version == run.version:
+        return
+    own = scribe.tx.all("own_decisions", run_id=run.run_id, origin=origin, version=version, since=run.hold.since if run.hold else 0)
+    lag = run.version - version
+    if lag < 0 or len(own) != lag or any(row["call_id"] == call_id for row in own):
+        raise StaleVersion(run, expected=version)
+
+
+def _checked(scribe: Scribe, run: Run, all_calls: Sequence[Call], decision: Decision) -> Offer:
+    if run.state.is_final:
+        raise RunEnded(run)
+    if decision.call_id is not None and not any(call.call_id == decision.call_id for call in all_calls):
+        raise UnknownCall(decision.call_id)
+    check_version(scribe, run, decision.version, decision.call_id, decision.origin)
+    found = [offer for offer in offers(run, all_calls) if offer.choice is decision.choice and offer.call_id == decision.call_id]
+    if not found:
+        raise NotAllowed("This is not asked here.")
+    offer = found[0]
+    if not offer.allowed:
+        raise NotAllowed(offer.why)
+    if decision.shown_digest != offer.digest:
+        raise ShownChanged(run, expected=decision.shown_digest, found=offer.digest)
+    if offer.needs_note and not decision.note.strip():
+        raise NoteMissing
+    if offer.needs_ack and not decision.ack:
+        raise AckMissing
+    return offer
+
+
+def _apply(scribe: Scribe, run: Run, call: Call | None, decision: Decision, offer: Offer, said: Body) -> Run:
+    match decision.choice:
+        case Choice.STOP:
+            return runs.stop(scribe, run.run_id, decision.origin, decision.note)
+        case Choice.RESUME:
+            return _go_on(scribe, run)
+        case Choice.CONFIRMED_COMPLETED if call is not None:
+            open_call = calls.set_result_aside(scribe, call)
+            calls.record(scribe, open_call, Result(Outcome.CONFIRMED, said, False, ""), origin="decision")
+        case Choice.CONFIRMED_NOT_COMPLETED if call is not None:
+            calls.allow(scribe, calls.set_result_aside(scribe, call), 1)
+        case _:
+            _start_over(scribe, run, call)
+    if asked_calls(run, calls.of_run(scribe.tx, run.run_id)) and not _settles_all(run):
+        return runs.move(scribe, run, RunState.HELD, "call_decided", hold=run.hold)
+    return _go_on(scribe, run)
+
+
+def _settles_all(run: Run) -> bool:
+    """Here one decision is about the run's way on, not about one of several calls."""
+    return run.hold is not None and run.hold.reason in (
+        HoldReason.DIVERGED,
+        HoldReason.UNRECORDED_STEP,
+        HoldReason.RESTORED,
+    )
+
+
+def _start_over(scribe: Scribe, run: Run, call: Call | None) -> None:
+    assert run.hold is not None
+    if call is None:
+        calls.abandon_from(scribe, run.run_id, run.checkpoint_seq)
+    elif run.hold.reason in (HoldReason.DIVERGED, HoldReason.UNRECORDED_STEP):
+        calls.abandon_from(scribe, run.run_id, call.seq)
+    elif call.lossy:
+        asked_by = calls.model_call_of(scribe.tx, call)
+        calls.abandon_from(scribe, run.run_id, asked_by.seq if asked_by else call.seq)
+    elif run.hold.reason is HoldReason.RESTORED and call.outcome is not None:
+        return
+    else:
+        calls.allow(scribe, calls.set_result_aside(scribe, call), 1)
+
+
+def _go_on(scribe: Scribe, run: Run) -> Run:
+    return runs.move(scribe, run, RunState.QUEUED, "run_released", recoveries=0)

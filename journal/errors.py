@@ -1,0 +1,298 @@
+"""Every error of the journal, in four families told apart by what the caller can do.
+
+JournalError
+├── Refused       the rules said no; nothing changed
+│   ├── NotAllowed · NoteMissing · AckMissing · RunEnded · NotRunning
+│   └── TooLarge · UnknownRun · UnknownCall
+├── Conflict      somebody was faster or something differs; look again
+│   ├── StaleVersion · ShownChanged · RequestReused
+│   └── InputConflict · ChatBusy · ResultConflict · KeyReused
+├── Corrupt       stop; a person has to look
+│   └── CheckpointCorrupt · RecordCorrupt · JournalForeign · JournalNewer · JournalDamaged
+└── Unavailable   the store is out of reach; this says nothing about any effect
+    └── StoreLocked · StoreFull · StoreLost · StoreClosed · CommitTimeout
+
+A class docstring is the message that a person reads; facts are attributes; codes are never reused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .ids import CallId, ChatId, Digest, InputId, RunId
+    from .records import CallKey, Run
+
+
+class JournalError(Exception):
+    """The journal could not do this."""
+
+    code = "journal_error"
+
+    def __init__(self, detail: str = "") -> None:
+        sentence = " ".join((type(self).__doc__ or "").split())
+        super().__init__(f"{sentence} {detail}" if detail else sentence)
+        self.detail = detail
+
+
+class Refused(JournalError):
+    """This is not possible here. Nothing was changed."""
+
+    code = "refused"
+
+
+class Conflict(JournalError):
+    """Something else is recorded already. Nothing was changed; look again."""
+
+    code = "conflict"
+
+
+class Corrupt(JournalError):
+    """A record cannot be trusted. It was left exactly as it is."""
+
+    code = "corrupt"
+
+
+class Unavailable(JournalError):
+    """The journal is out of reach. This says nothing about whether an action happened."""
+
+    code = "unavailable"
+
+
+# -- Refused ------------------------------------------------------------------------------------
+
+
+class NotAllowed(Refused):
+    """This decision is not on offer. Nothing was changed."""
+
+    code = "not_allowed"
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class NoteMissing(Refused):
+    """Write how you know. This is kept with the run. Nothing was changed."""
+
+    code = "note_missing"
+    field = "note"
+
+
+class AckMissing(Refused):
+    """This choice needs your consent that the step may happen twice. Nothing was changed."""
+
+    code = "ack_missing"
+    field = "ack"
+
+
+class RunEnded(Refused):
+    """This run has ended. Nothing was changed."""
+
+    code = "run_ended"
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self.run = run
+
+
+class NotRunning(Refused):
+    """This run may not act now: it was stopped, is held, or is continued elsewhere. Nothing was started."""
+
+    code = "not_running"
+
+    def __init__(self, run: Run, *, token: int) -> None:
+        super().__init__()
+        self.run, self.token = run, token
+
+
+class TooLarge(Refused):
+    """This is larger than the journal accepts. Nothing was changed."""
+
+    code = "too_large"
+
+    def __init__(self, field: str, *, size: int, limit: int) -> None:
+        super().__init__(f"{field}: {size} of at most {limit}.")
+        self.field, self.size, self.limit = field, size, limit
+
+
+class UnknownRun(Refused):
+    """There is no such run. Nothing was changed."""
+
+    code = "unknown_run"
+
+    def __init__(self, run_id: RunId) -> None:
+        super().__init__()
+        self.run_id = run_id
+
+
+class UnknownCall(Refused):
+    """There is no such call in this run. Nothing was changed."""
+
+    code = "unknown_call"
+
+    def __init__(self, call_id: CallId) -> None:
+        super().__init__()
+        self.call_id = call_id
+
+
+# -- Conflict -----------------------------------------------------------------------------------
+
+
+class StaleVersion(Conflict):
+    """This run changed in the meantime. Nothing was changed by you; look again."""
+
+    code = "stale_version"
+
+    def __init__(self, run: Run, *, expected: int | None = None) -> None:
+        super().__init__()
+        self.run, self.expected, self.found = run, expected, run.version
+
+
+class ShownChanged(Conflict):
+    """What was shown to you is not what is recorded now. Nothing was changed; look again."""
+
+    code = "shown_changed"
+
+    def __init__(self, run: Run, *, expected: str, found: str) -> None:
+        super().__init__()
+        self.run, self.expected, self.found = run, expected, found
+
+
+class RequestReused(Conflict):
+    """This request id was used for another decision. Nothing was changed."""
+
+    code = "request_reused"
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__()
+        self.request_id = request_id
+
+
+class InputConflict(Conflict):
+    """A message with this id but other content is recorded. The first one stays; nothing was changed."""
+
+    code = "input_conflict"
+
+    def __init__(
+        self,
+        chat_id: ChatId | None = None,
+        input_id: InputId | None = None,
+        *,
+        stored: Digest | None = None,
+        offered: Digest | None = None,
+    ) -> None:
+        super().__init__()
+        self.chat_id, self.input_id, self.stored, self.offered = chat_id, input_id, stored, offered
+
+
+class ChatBusy(Conflict):
+    """This chat has an unfinished run. No second one was admitted."""
+
+    code = "chat_busy"
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self.run = run
+
+
+class ResultConflict(Conflict):
+    """This call already has a different result. The first result stays; the other one is kept beside it."""
+
+    code = "result_conflict"
+
+    def __init__(self, call_id: CallId, *, stored: Digest, offered: Digest) -> None:
+        super().__init__()
+        self.call_id, self.stored, self.offered = call_id, stored, offered
+
+
+class KeyReused(Conflict):
+    """A call is already recorded at this place of the living run. Nothing was started."""
+
+    code = "key_reused"
+
+    def __init__(self, run_id: RunId, key: CallKey) -> None:
+        super().__init__()
+        self.run_id, self.key = run_id, key
+
+
+# -- Corrupt ------------------------------------------------------------------------------------
+
+
+class CheckpointCorrupt(Corrupt):
+    """The saved state of this run cannot be read. It was not repaired and not skipped."""
+
+    code = "checkpoint_corrupt"
+
+    def __init__(self, what: str, *, run_id: RunId | None = None) -> None:
+        super().__init__(what)
+        self.what, self.run_id = what, run_id
+
+
+class RecordCorrupt(Corrupt):
+    """A record cannot be read. It was not repaired and not skipped."""
+
+    code = "record_corrupt"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+
+class JournalForeign(Corrupt):
+    """The file in the journal's place is not a journal of this plugin. It was not touched."""
+
+    code = "journal_foreign"
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(what)
+        self.path, self.what = path, what
+
+
+class JournalNewer(Corrupt):
+    """This journal was written by a newer version. It was not touched; install that version again."""
+
+    code = "journal_newer"
+
+    def __init__(self, *, found: int, known: int) -> None:
+        super().__init__(f"Its schema is {found}, this version knows {known}.")
+        self.found, self.known = found, known
+
+
+class JournalDamaged(Corrupt):
+    """The journal's file is damaged. It was left exactly as it is."""
+
+    code = "journal_damaged"
+
+
+# -- Unavailable --------------------------------------------------------------------------------
+
+
+class StoreLocked(Unavailable):
+    """Another process is using the journal."""
+
+    code = "store_locked"
+
+
+class StoreFull(Unavailable):
+    """There is no space left for the journal."""
+
+    code = "store_full"
+
+
+class StoreLost(Unavailable):
+    """The journal's file is gone, was replaced, or cannot be read or written."""
+
+    code = "store_lost"
+
+
+class StoreClosed(Unavailable):
+    """The journal is closed."""
+
+    code = "store_closed"
+
+
+class CommitTimeout(Unavailable):
+    """The journal did not confirm in time. Whether it was recorded is not known yet."""
+
+    code = "commit_timeout"

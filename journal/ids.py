@@ -1,0 +1,45 @@
+"""Names of things: typed ids and the one source of new ones.
+
+New ids are ordered by time, so that a listing by id is a listing by age. Nobody else makes up an id.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from typing import NewType
+
+from .clock import Clock
+
+RunId = NewType("RunId", str)
+CallId = NewType("CallId", str)
+ChatId = NewType("ChatId", str)
+InputId = NewType("InputId", str)
+Digest = NewType("Digest", str)
+"""SHA-256 in lower-case hex."""
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_RANDOM_BITS = 80
+
+
+class Ids:
+    """Makes ids such as `run_01j…`: milliseconds, then randomness; strictly increasing within one process."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock or Clock()
+        self._lock = threading.Lock()
+        self._last = 0
+
+    def new(self, prefix: str) -> str:
+        with self._lock:
+            fresh = (self._clock.now() << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+            self._last = fresh if fresh > self._last else self._last + 1
+            return f"{prefix}_{_base32(self._last)}"
+
+
+def _base32(number: int) -> str:
+    digits = []
+    for _ in range(26):
+        number, digit = divmod(number, 32)
+        digits.append(_ALPHABET[digit])
+    return "".join(reversed(digits))

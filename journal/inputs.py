@@ -1,0 +1,116 @@
+"""Messages of a chat: each is taken in once, and those that came in between wait here until delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from . import checkpoints, codec
+from .codec import Body
+from .errors import InputConflict, RunEnded
+from .ids import ChatId, Digest, InputId, RunId
+from .records import Admitted, Input, InputState, ResumePoint, Run
+from .runs import Scribe, by_message, create, load, load_any
+from .store.base import Reader, Row
+
+
+def from_row(row: Row) -> Input:
+    return Input(
+        chat_id=row["chat_id"],
+        run_id=row["run_id"],
+        input_id=row["input_id"],
+        digest=row["digest"],
+        content=codec.verified(row["digest"], row["body"], "A waiting message"),
+        state=InputState(row["state"]),
+        created_at=row["created_at"],
+        seq=row["seq"],
+    )
+
+
+def admit(
+    scribe: Scribe,
+    *,
+    chat_id: ChatId,
+    input_id: InputId,
+    body: Body,
+    title: str,
+    mode: dict[str, Any],
+    point: ResumePoint,
+    claim_waiting: bool,
+) -> Admitted:
+    """Take a message in as a new run with its first checkpoint, or answer with the run that has it (I5)."""
+    known = find(scribe.tx, chat_id, input_id)
+    if isinstance(known, Run):
+        check_same(chat_id, input_id, known.input_digest, body)
+        return Admitted(known, repeat=True)
+    if known is not None:
+        check_same(chat_id, input_id, known.digest, body)
+        if not claim_waiting or known.state is InputState.DELIVERED:
+            return Admitted(load_any(scribe.tx, known.run_id), repeat=True)
+    run_id = create(scribe, chat_id=chat_id, input_id=input_id, body=body, title=title, mode=mode)
+    checkpoints.save(scribe, run_id, point)
+    deliver(scribe, chat_id, [input_id])
+    return Admitted(load(scribe.tx, run_id), repeat=False)
+
+
+def find(tx: Reader, chat_id: ChatId, input_id: InputId) -> Run | Input | None:
+    """The run that this message began, or the record of it as a message in between."""
+    run = by_message(tx, chat_id, input_id)
+    if run is not None:
+        return run
+    row = tx.one("input", chat_id=chat_id, input_id=input_id)
+    return None if row is None else from_row(row)
+
+
+def keep(scribe: Scribe, run_id: RunId, input_id: InputId, body: Body) -> Input:
+    """Save a message for a run that has not ended. The same message twice is one message (I5)."""
+    run = load_any(scribe.tx, run_id)
+    known = find(scribe.tx, run.chat_id, input_id)
+    if known is not None:
+        return _same(known, run.chat_id, input_id, body)
+    if run.state.is_final:
+        raise RunEnded(run)
+    seq = scribe.event("input_kept", run_id, input=input_id)
+    scribe.tx.change(
+        "add_input",
+        chat_id=run.chat_id,
+        input_id=input_id,
+        run_id=run_id,
+        digest=scribe.store(body),
+        now=scribe.now,
+        seq=seq,
+    )
+    kept = find(scribe.tx, run.chat_id, input_id)
+    assert isinstance(kept, Input)
+    return kept
+
+
+def _same(known: Run | Input, chat_id: ChatId, input_id: InputId, body: Body) -> Input:
+    if isinstance(known, Input):
+        check_same(chat_id, input_id, known.digest, body)
+        return known
+    check_same(chat_id, input_id, known.input_digest, body)
+    return Input(chat_id, known.run_id, input_id, known.input_digest, known.input, InputState.DELIVERED, known.created_at, 0)
+
+
+def check_same(chat_id: ChatId, input_id: InputId, stored: str, body: Body) -> None:
+    if stored != body.digest:
+        raise InputConflict(chat_id, input_id, stored=Digest(stored), offered=body.digest)
+
+
+def deliver(scribe: Scribe, chat_id: ChatId, delivered: Iterable[InputId]) -> None:
+    """These messages stand in the history of the checkpoint that is written in the same transaction."""
+    for input_id in delivered:
+        scribe.tx.change("deliver_input", chat_id=chat_id, input_id=input_id, now=scribe.now)
+
+
+def waiting(tx: Reader, chat_id: ChatId) -> list[Input]:
+    return [from_row(row) for row in tx.all("waiting_inputs", chat_id=chat_id)]
+
+
+def all_waiting(tx: Reader) -> list[Input]:
+    return [from_row(row) for row in tx.all("all_waiting_inputs")]
+
+
+def of_run(tx: Reader, run_id: RunId) -> list[Input]:
+    return [from_row(row) for row in tx.all("inputs_of_run", run_id=run_id)]

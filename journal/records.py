@@ -1,0 +1,257 @@
+"""What the journal holds, as frozen records. Enum values are the stored text.
+
+Records carry values that are masked already; nothing here reads or writes a store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from .ids import CallId, ChatId, Digest, InputId, RunId
+
+
+class RunState(Enum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    HELD = "held"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+    @property
+    def is_final(self) -> bool:
+        return self in (RunState.COMPLETED, RunState.FAILED, RunState.STOPPED)
+
+
+class CallKind(Enum):
+    MODEL = "model"
+    TOOL = "tool"
+    UTILITY = "utility"
+    DELIVERY = "delivery"
+
+    @property
+    def is_inference(self) -> bool:
+        """Asking a model again costs money but changes nothing in the world."""
+        return self in (CallKind.MODEL, CallKind.UTILITY)
+
+
+class Outcome(Enum):
+    OK = "ok"
+    ERROR = "error"
+    UNKNOWN = "unknown"
+    INTERRUPTED = "interrupted"
+    SUPERSEDED = "superseded"
+    CONFIRMED = "confirmed"
+
+
+class HoldReason(Enum):
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    NOT_SERVABLE = "not_servable"
+    MODEL_INTERRUPTED = "model_interrupted"
+    DIVERGED = "diverged"
+    UNRECORDED_STEP = "unrecorded_step"
+    MASKED_VALUE_LOST = "masked_value_lost"
+    CRASH_LOOP = "crash_loop"
+    ASK = "ask"
+    WORLD_DRIFT = "world_drift"
+    RESTORED = "restored"
+    CHAT_MOVED_ON = "chat_moved_on"
+    CHAT_GONE = "chat_gone"
+    CHECKPOINT_CORRUPT = "checkpoint_corrupt"
+
+
+class Choice(Enum):
+    RESUME = "resume"
+    NEW_ATTEMPT = "new_attempt"
+    CONFIRMED_COMPLETED = "confirmed_completed"
+    CONFIRMED_NOT_COMPLETED = "confirmed_not_completed"
+    STOP = "stop"
+
+
+class InputState(Enum):
+    WAITING = "waiting"
+    DELIVERED = "delivered"
+    OFFERED = "offered"
+    DISCARDED = "discarded"
+
+
+@dataclass(frozen=True, slots=True)
+class CallKey:
+    """Where in a run a call stands. `step` counts the model calls that this agent path has begun."""
+
+    path: str
+    step: int
+    kind: CallKind
+    ordinal: int = 0
+
+    @property
+    def text(self) -> str:
+        return f"{self.path}/{self.step}/{self.kind.value}/{self.ordinal}"
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """Under which reviewed policy, and from which source, a call may run again without a person."""
+
+    policy: str | None = None
+    source_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why a run waits for a person."""
+
+    reason: HoldReason
+    call_id: CallId | None = None
+    text: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One turn of a chat. `damaged` says what cannot be read; then only Stop is possible."""
+
+    run_id: RunId
+    chat_id: ChatId
+    parent_call_id: CallId | None
+    input_id: InputId
+    input_digest: Digest
+    input: dict[str, Any]
+    title: str
+    state: RunState
+    version: int
+    token: int
+    mode: dict[str, Any]
+    hold: Hold | None
+    recoveries: int
+    answer: Any
+    created_at: int
+    changed_at: int
+    boot_id: str
+    checkpoint_seq: int
+    damaged: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One step of a run. `outcome` None means: begun, and no result saved."""
+
+    call_id: CallId
+    run_id: RunId
+    key: CallKey
+    name: str
+    identity: Digest
+    arguments: Any
+    lossy: bool
+    permission: Permission
+    attempts: int
+    allowance: int
+    outcome: Outcome | None
+    value: Any
+    result_digest: Digest | None
+    error: str
+    started_at: int
+    ended_at: int | None
+    seq: int
+    origin: str
+    abandoned: bool
+    extra: dict[str, Any] = field(default_factory=dict)
+    usage: dict[str, Any] | None = None
+    served: int = 0
+    value_lossy: bool = False
+    token: int = 0
+    """Fencing token under which the last attempt began."""
+    attempt_seq: int = 0
+    """Place in the journal where the last attempt began."""
+    boot_id: str = ""
+    """Process in which the last attempt began."""
+    late_results: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A message that came while the chat had an unfinished run."""
+
+    chat_id: ChatId
+    run_id: RunId
+    input_id: InputId
+    digest: Digest
+    content: dict[str, Any]
+    state: InputState
+    created_at: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person said about a held run, bound to what was shown (I7)."""
+
+    run_id: RunId
+    version: int
+    call_id: CallId | None
+    shown_digest: str
+    choice: Choice
+    note: str = ""
+    ack: bool = False
+    result_text: str | None = None
+    request_id: str = ""
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePoint:
+    """A chat's state at the top of a loop step: a root, the nodes that are new, and the step of each agent path."""
+
+    root: Digest
+    nodes: Mapping[Digest, bytes]
+    position: Mapping[str, int]
+
+
+# -- answers ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """`repeat`: this message was recorded before; `run` is the run that has it."""
+
+    run: Run
+    repeat: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to continue a run. Records up to `cursor` are served, above it the run is live."""
+
+    run: Run
+    token: int
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proceed:
+    """The intent is durable: the effect may start, once."""
+
+    call: Call
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Serve:
+    """The result is recorded: deliver it, run nothing."""
+
+    call: Call
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The run now waits for a person; nothing may start."""
+
+    hold: Hold
+    run: Run
+
+
+Step = Proceed | Serve | Held

@@ -1,0 +1,108 @@
+"""One decision for every step of a run: serve what is recorded, do what is allowed, or hold (CONTRACT §4).
+
+The living run and the scan after a restart ask the same planner. Nothing is started here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from . import calls, codec, runs
+from .calls import Intent, Result
+from .errors import KeyReused, NotRunning
+from .ids import RunId
+from .masking import has_hidden
+from .planner import Next, next_step
+from .records import Call, CallKey, CallKind, Held, Hold, HoldReason, Outcome, Permission, Proceed, Run, RunState, Serve, Step
+from .runs import Scribe
+from .store.base import Reader
+
+
+def begin_call(scribe: Scribe, run_id: RunId, token: int, cursor: int, intent: Intent) -> Step:
+    """One transaction decides about one step; a permission is used up in it, before the effect (I1)."""
+    try:
+        runs.enter(scribe, run_id, token)
+    except NotRunning as refusal:
+        run = refusal.run
+        if run.hold is None or run.token != token or run.damaged:
+            raise
+        return Held(run.hold, run)  # the hold's own answer was lost, or a call beside the held one wants to begin
+    call = calls.at_key(scribe.tx, run_id, intent.key)
+    if call is None:
+        return _begin_new(scribe, run_id, token, cursor, intent)
+    if call.outcome is None and call.token == token and call.attempt_seq > cursor:
+        if call.identity != intent.identity:
+            raise KeyReused(run_id, intent.key)
+        return Proceed(call, replayed=call.attempts > 1)  # the same submission again: its answer was lost
+    if call.seq > cursor:
+        raise KeyReused(run_id, intent.key)
+    if call.identity != intent.identity:
+        return _hold(scribe, call, HoldReason.DIVERGED, recorded=_side(call), now=_side_of(intent))
+    return _go_on(scribe, call, token, intent.permission)
+
+
+def _begin_new(scribe: Scribe, run_id: RunId, token: int, cursor: int, intent: Intent) -> Step:
+    if intent.key.kind is CallKind.TOOL and _asks_for_hidden(scribe.tx, run_id, cursor, intent):
+        call = calls.begin(scribe, run_id, token, replace(intent, lossy=True), dispatched=False)
+        return _hold(scribe, call, HoldReason.MASKED_VALUE_LOST)
+    call = calls.begin(scribe, run_id, token, intent)
+    runs.progressed(scribe, run_id)
+    return Proceed(call)
+
+
+def _asks_for_hidden(tx: Reader, run_id: RunId, cursor: int, intent: Intent) -> bool:
+    """A served model answer, from which a secret was hidden for good, asks for a call that needs it."""
+    asked_by = calls.at_key(tx, run_id, CallKey(intent.key.path, intent.key.step, CallKind.MODEL, 0))
+    served = asked_by is not None and asked_by.seq <= cursor and asked_by.value_lossy
+    return served and has_hidden(codec.decode(intent.arguments.data))
+
+
+def _go_on(scribe: Scribe, call: Call, token: int, now: Permission) -> Step:
+    match next_step(call, now):
+        case Next.SERVE:
+            return Serve(calls.serve(scribe, call))
+        case Next.ALLOWED:
+            return Proceed(calls.again(scribe, call, token, "allowed"), replayed=True)
+        case Next.REPLAY:
+            return Proceed(calls.again(scribe, call, token, "replay"), replayed=True)
+        case reason:
+            return _hold(scribe, call, reason)
+
+
+def _hold(scribe: Scribe, call: Call, reason: HoldReason, **facts: object) -> Held:
+    run = runs.hold(scribe, call.run_id, Hold(reason, call.call_id, facts=facts))
+    assert run.hold is not None
+    return Held(run.hold, run)
+
+
+def _side(call: Call) -> dict[str, object]:
+    return {"name": call.name, "arguments": call.arguments}
+
+
+def _side_of(intent: Intent) -> dict[str, object]:
+    return {"name": intent.name, "arguments": codec.decode(intent.arguments.data)}
+
+
+def classify(tx: Reader, run_id: RunId, permission_now: Callable[[Call], Permission]) -> Hold | None:
+    """Why this run must wait for a person, or None if it may go on. Reads only."""
+    for call in calls.open_calls(tx, run_id):
+        reason = next_step(call, permission_now(call))
+        if isinstance(reason, HoldReason):
+            return Hold(reason, call.call_id)
+    return None
+
+
+def interrupt(scribe: Scribe, run_id: RunId, by: str) -> Run:
+    """A person ended the task, not the run: an open tool call is unknown and held, an open model call is superseded."""
+    run = runs.load(scribe.tx, run_id)
+    if run.state is not RunState.RUNNING:
+        return run
+    still_open = calls.open_calls(scribe.tx, run_id)
+    effects = [call for call in still_open if not call.key.kind.is_inference]
+    if effects:
+        why = Hold(HoldReason.OUTCOME_UNKNOWN, effects[0].call_id, facts={"by": by})
+        return runs.move(scribe, run, RunState.HELD, "run_held", hold=why, by=by)
+    for call in still_open:
+        calls.record(scribe, call, Result(Outcome.SUPERSEDED, codec.body(None), False, ""))
+    return runs.move(scribe, run, RunState.RUNNING, "run_interrupted", token=run.token + 1, by=by)

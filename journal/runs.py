@@ -1,0 +1,311 @@
+"""The run: its states, its moves, and who may write for it.
+
+Every move is one guarded update that hits exactly one row, raises the version, and appends an event in the same
+transaction. Nothing here looks at calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from . import codec
+from .codec import Body
+from .errors import ChatBusy, NotRunning, RecordCorrupt, RunEnded, StaleVersion, UnknownRun
+from .ids import CallId, ChatId, Digest, Ids, InputId, RunId
+from .records import Claim, Hold, HoldReason, Run, RunState
+from .store.base import Reader, Row, Transaction
+
+MOST_RECOVERIES = 3
+"""So many attempts to resume may pass without progress; then a person decides (I10)."""
+
+MOVES: Mapping[RunState, frozenset[RunState]] = {
+    RunState.QUEUED: frozenset({RunState.RUNNING, RunState.HELD, RunState.STOPPED}),
+    RunState.RUNNING: frozenset({RunState.QUEUED, RunState.HELD, RunState.COMPLETED, RunState.FAILED, RunState.STOPPED}),
+    RunState.HELD: frozenset({RunState.QUEUED, RunState.STOPPED}),
+}  # the other states are final: they have no way out
+
+
+@dataclass(frozen=True, slots=True)
+class Scribe:
+    """One transaction with what every record of it has in common."""
+
+    tx: Transaction
+    now: int
+    boot_id: str
+    ids: Ids
+
+    def event(self, kind: str, run_id: RunId | None, *, call_id: CallId | None = None, version: int | None = None, **facts: Any) -> int:
+        """Append to the history; answers the place. Facts are masked by who hands them in."""
+        row = self.tx.one(
+            "add_event",
+            at=self.now,
+            kind=kind,
+            run_id=run_id,
+            call_id=call_id,
+            version=version,
+            boot_id=self.boot_id,
+            facts=codec.encode(facts) if facts else None,
+        )
+        assert row is not None
+        return int(row["seq"])
+
+    def store(self, body: Body) -> Digest:
+        self.tx.change("add_blob", digest=body.digest, body=body.data)
+        return body.digest
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def load(tx: Reader, run_id: RunId) -> Run:
+    """The run, whole. Raises UnknownRun, or RecordCorrupt if any part of it cannot be read."""
+    return from_row(_row(tx, run_id))
+
+
+def load_any(tx: Reader, run_id: RunId) -> Run:
+    """The run, as much of it as can be read: `damaged` says what cannot."""
+    return from_row_any(_row(tx, run_id))
+
+
+def _row(tx: Reader, run_id: RunId) -> Row:
+    row = tx.one("run", run_id=run_id)
+    if row is None:
+        raise UnknownRun(run_id)
+    return row
+
+
+def from_row(row: Row) -> Run:
+    try:
+        content = codec.verified(row["input_digest"], row["input_body"], "The message of this run")
+        if not isinstance(content, dict):
+            raise RecordCorrupt("The message of this run has the wrong shape.")
+        answer = None
+        if row["answer_digest"] is not None:
+            answer = codec.verified(row["answer_digest"], row["answer_body"], "The answer of this run")
+        return _run(row, content, _dict(row["mode"]), _hold(row), answer)
+    except ValueError as error:
+        raise RecordCorrupt(f"Run {row['run_id']}: {error}") from error
+
+
+def from_row_any(row: Row) -> Run:
+    try:
+        return from_row(row)
+    except RecordCorrupt as error:
+        reason = row["hold_reason"]
+        hold = None if reason is None else Hold(HoldReason.CHECKPOINT_CORRUPT, None, "", {}, row["hold_since"] or 0)
+        return replace(_run(row, {}, {}, hold, None), damaged=error.what)
+
+
+def _run(row: Row, content: dict[str, Any], mode: dict[str, Any], hold: Hold | None, answer: Any) -> Run:
+    return Run(
+        run_id=row["run_id"],
+        chat_id=row["chat_id"],
+        parent_call_id=row["parent_call_id"],
+        input_id=row["input_id"],
+        input_digest=row["input_digest"],
+        input=content,
+        title=row["title"],
+        state=RunState(row["state"]),
+        version=row["version"],
+        token=row["token"],
+        mode=mode,
+        hold=hold,
+        recoveries=row["recoveries"],
+        answer=answer,
+        created_at=row["created_at"],
+        changed_at=row["changed_at"],
+        boot_id=row["boot_id"],
+        checkpoint_seq=row["checkpoint_seq"],
+    )
+
+
+def _hold(row: Row) -> Hold | None:
+    if row["hold_reason"] is None:
+        return None
+    return Hold(HoldReason(row["hold_reason"]), row["hold_call_id"], row["hold_text"], _dict(row["hold_facts"]), row["hold_since"])
+
+
+def _dict(data: bytes | None) -> dict[str, Any]:
+    value = codec.decode(data) if data is not None else {}
+    if not isinstance(value, dict):
+        raise RecordCorrupt("A record has the wrong shape.")
+    return value
+
+
+def of_chat(tx: Reader, chat_id: ChatId) -> list[Run]:
+    return [from_row_any(row) for row in tx.all("runs_of_chat", chat_id=chat_id)]
+
+
+def ended_in_last_boot(tx: Reader, boot_id: str) -> list[Run]:
+    """Newest runs of their chats that ended in the last process in which any run ended."""
+    return [from_row_any(row) for row in tx.all("ended_in_last_boot", boot_id=boot_id)]
+
+
+def newest(tx: Reader, chat_id: ChatId) -> Run | None:
+    row = tx.one("newest_run_of_chat", chat_id=chat_id)
+    return None if row is None else from_row_any(row)
+
+
+def chat_of(tx: Reader, run_id: RunId) -> ChatId:
+    row = tx.one("run_fence", run_id=run_id)
+    if row is None:
+        raise UnknownRun(run_id)
+    return ChatId(row["chat_id"])
+
+
+def unfinished(tx: Reader) -> list[Run]:
+    return [from_row_any(row) for row in tx.all("unfinished_runs")]
+
+
+def by_message(tx: Reader, chat_id: ChatId, input_id: InputId) -> Run | None:
+    row = tx.one("run_of_message", chat_id=chat_id, input_id=input_id)
+    return None if row is None else from_row_any(row)
+
+
+# -- writing ------------------------------------------------------------------------------------
+
+
+def create(scribe: Scribe, *, chat_id: ChatId, input_id: InputId, body: Body, title: str, mode: dict[str, Any]) -> RunId:
+    """A new root run, running, with the first token. Raises ChatBusy while the chat has an unfinished one (I5)."""
+    busy = scribe.tx.one("unfinished_run_of_chat", chat_id=chat_id)
+    if busy is not None:
+        raise ChatBusy(from_row_any(busy))
+    run_id = RunId(scribe.ids.new("run"))
+    scribe.tx.change("add_chat", chat_id=chat_id, now=scribe.now)
+    scribe.tx.change(
+        "add_run",
+        run_id=run_id,
+        chat_id=chat_id,
+        input_id=input_id,
+        input_digest=scribe.store(body),
+        title=title,
+        mode=codec.encode(mode),
+        now=scribe.now,
+        boot_id=scribe.boot_id,
+    )
+    scribe.event("run_admitted", run_id, version=1)
+    return run_id
+
+
+def move(
+    scribe: Scribe,
+    run: Run,
+    state: RunState,
+    event: str,
+    *,
+    hold: Hold | None = None,
+    token: int | None = None,
+    recoveries: int | None = None,
+    answer: Digest | None = None,
+    **facts: Any,
+) -> Run:
+    """One guarded update, version + 1, one event. Also for changes that stay in the same state."""
+    if run.state.is_final:
+        raise RunEnded(run)
+    if state is not run.state and state not in MOVES[run.state]:
+        raise NotRunning(run, token=run.token)
+    if hold is not None and not hold.since:
+        hold = replace(hold, since=scribe.now)
+    hit = scribe.tx.change(
+        "move_run",
+        run_id=run.run_id,
+        old_state=run.state.value,
+        old_version=run.version,
+        state=state.value,
+        token=run.token if token is None else token,
+        recoveries=run.recoveries if recoveries is None else recoveries,
+        answer_digest=answer,
+        hold_reason=hold.reason.value if hold else None,
+        hold_call_id=hold.call_id if hold else None,
+        hold_text=hold.text if hold else "",
+        hold_facts=codec.encode(hold.facts) if hold else None,
+        hold_since=hold.since if hold else None,
+        now=scribe.now,
+    )
+    if hit != 1:
+        raise StaleVersion(load_any(scribe.tx, run.run_id), expected=run.version)
+    call_id = hold.call_id if hold else None
+    scribe.event(event, run.run_id, call_id=call_id, version=run.version + 1, **facts)
+    return load_any(scribe.tx, run.run_id)
+
+
+def enter(scribe: Scribe, run_id: RunId, token: int) -> None:
+    """The guard before every write of a living run: it runs, and this token is the current one (I11)."""
+    if scribe.tx.change("enter_run", run_id=run_id, token=token, now=scribe.now) != 1:
+        raise NotRunning(load_any(scribe.tx, run_id), token=token)
+
+
+def progressed(scribe: Scribe, run_id: RunId) -> None:
+    """Something new happened: the run is no suspect any more."""
+    scribe.tx.change("clear_recoveries", run_id=run_id)
+
+
+def touch(scribe: Scribe, run: Run, event: str, *, call_id: CallId | None = None) -> Run:
+    """What a person sees of a held run changed: forms that show it are stale."""
+    return move(scribe, run, run.state, event, hold=run.hold, call=call_id)
+
+
+def hold(scribe: Scribe, run_id: RunId, why: Hold) -> Run:
+    """Let a run wait for a person. A run that waits already keeps its first reason."""
+    run = _to_hold(scribe, run_id, why)
+    if run.state is RunState.HELD:
+        return run
+    return move(scribe, run, RunState.HELD, "run_held", hold=why, reason=why.reason.value)
+
+
+def _to_hold(scribe: Scribe, run_id: RunId, why: Hold) -> Run:
+    """A run that cannot be read can still be held, for just that (I9)."""
+    return load_any(scribe.tx, run_id) if why.reason is HoldReason.CHECKPOINT_CORRUPT else load(scribe.tx, run_id)
+
+
+def stop(scribe: Scribe, run_id: RunId, origin: str, note: str) -> Run:
+    """Stop wins in every unfinished state, also for a run that cannot be read. Stopped twice is stopped."""
+    run = load_any(scribe.tx, run_id)
+    if run.state is RunState.STOPPED:
+        return run
+    stopped = move(scribe, run, RunState.STOPPED, "run_stopped", origin=origin, note=note)
+    scribe.tx.change("offer_inputs", chat_id=run.chat_id, now=scribe.now)
+    return stopped
+
+
+def begin_recovery(scribe: Scribe, run_id: RunId) -> Run:
+    """Count the attempt before it is made (I10); one too many is a hold."""
+    run = load(scribe.tx, run_id)
+    if run.recoveries < MOST_RECOVERIES:
+        return move(scribe, run, run.state, "recovery_begun", hold=run.hold, recoveries=run.recoveries + 1)
+    if run.hold is not None and run.hold.reason is HoldReason.CRASH_LOOP:
+        return run
+    before = {"before": run.hold.reason.value} if run.hold else {}
+    why = Hold(HoldReason.CRASH_LOOP, run.hold.call_id if run.hold else None, facts={"recoveries": run.recoveries, **before})
+    return move(scribe, run, RunState.HELD, "run_held", hold=why, reason=why.reason.value)
+
+
+def settle(scribe: Scribe, run_id: RunId, why: Hold | None) -> Run:
+    """End a recovery: the run waits for a person or for its turn. What is held stays held."""
+    run = load(scribe.tx, run_id) if why is None else _to_hold(scribe, run_id, why)
+    if run.state is RunState.HELD:
+        same = why is None or (run.hold is not None and (run.hold.reason, run.hold.call_id) == (why.reason, why.call_id))
+        if same and run.recoveries == 0:
+            return run
+        return move(scribe, run, RunState.HELD, "run_held", hold=run.hold if same else why, recoveries=0)
+    if why is not None:
+        return move(scribe, run, RunState.HELD, "run_held", hold=why, recoveries=0, reason=why.reason.value)
+    if run.state is RunState.QUEUED:
+        return run
+    return move(scribe, run, RunState.QUEUED, "run_queued")
+
+
+def claim(scribe: Scribe, run_id: RunId) -> Claim:
+    """Continue a queued run under a new token; everything recorded so far lies below the cursor."""
+    run = load(scribe.tx, run_id)
+    if run.state is not RunState.QUEUED:
+        raise StaleVersion(run)
+    run = move(scribe, run, RunState.RUNNING, "run_claimed", token=run.token + 1)
+    return Claim(run, run.token, head(scribe.tx))
+
+
+def head(tx: Reader) -> int:
+    row = tx.one("head")
+    return 0 if row is None else int(row["seq"] or 0)

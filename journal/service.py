@@ -1,0 +1,386 @@
+"""The one door of the engine. Writes answer with futures that resolve when they are durable; reads answer at once.
+
+Everything that comes in is masked here, in the caller's thread, before it is digested or handed to the store (I8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from . import calls, checkpoints, codec, decisions, grants, inputs, recovery, runs, views
+from .calls import Intent, Result
+from .checkpoints import LoadedPoint
+from .clock import Clock
+from .codec import Body, Opaque
+from .errors import JournalError, TooLarge
+from .ids import CallId, ChatId, Digest, Ids, InputId, RunId
+from .masking import Masker
+from .records import (
+    Admitted,
+    Call,
+    CallKey,
+    Claim,
+    Decision,
+    Hold,
+    HoldReason,
+    Input,
+    Outcome,
+    Permission,
+    ResumePoint,
+    Run,
+    RunState,
+    Step,
+)
+from .runs import Scribe
+from .store.base import Keep, Store
+from .store.peek import peek
+from .store.sqlite import SqliteStore
+from .trees import Tree
+
+T = TypeVar("T")
+
+MOST_INTENT = 64 * 1024 * 1024
+MOST_RESULT = 512 * 1024 * 1024
+MOST_NOTE = 2000
+MOST_SAID = 64 * 1024
+_MOST_TITLE = 500
+
+SAID = "A person confirmed that this step was completed. Its own output was not saved."
+
+
+def peek_unfinished(folder: Path) -> dict[ChatId, tuple[RunId, RunState]]:
+    """Chats with an unfinished run, without owning the journal; empty where there is none."""
+    return {row["chat_id"]: (row["run_id"], RunState(row["state"])) for row in peek(folder, "peek_unfinished")}
+
+
+class Journal:
+    """An open journal, owned by this process."""
+
+    def __init__(self, store: Store, *, masker: Masker, clock: Clock, ids: Ids) -> None:
+        self.masker = masker
+        self.boot_id = ids.new("boot")
+        self.clock = clock
+        self._store = store
+        self._ids = ids
+
+    @classmethod
+    def open(cls, folder: Path, *, masker: Masker, clock: Clock | None = None, ids: Ids | None = None, boot: dict[str, Any]) -> Journal:
+        """Take the ownership, check, migrate, note this process. Raises a JournalError."""
+        clock = clock or Clock()
+        store = SqliteStore(Path(folder), clock.now())
+        journal = cls(store, masker=masker, clock=clock, ids=ids or Ids(clock))
+        try:
+            facts = codec.encode(masker.mask(boot, names=False).value)
+            journal._write(lambda scribe: scribe.tx.change("add_boot", boot_id=scribe.boot_id, now=scribe.now, facts=facts)).result()
+        except BaseException:
+            store.close()
+            raise
+        return journal
+
+    def close(self) -> None:
+        """Finish what was submitted, note a clean end, let go of the files."""
+        self._write(lambda scribe: scribe.tx.change("end_boot", boot_id=scribe.boot_id, now=scribe.now))
+        self._store.close()
+
+    @property
+    def schema(self) -> int:
+        """The schema version of this journal."""
+        return self._store.schema
+
+    @property
+    def problem(self) -> str | None:
+        """Why writes do not get through right now, or None."""
+        return self._store.problem
+
+    # -- messages and runs ----------------------------------------------------------------------
+
+    def admit(
+        self,
+        chat_id: str,
+        input_id: str,
+        content: dict[str, Any],
+        title: str,
+        mode: dict[str, Any],
+        point: ResumePoint,
+        claim_waiting: bool = False,
+    ) -> Future[Admitted]:
+        """Take a message in: run and first checkpoint are durable before it is acknowledged (I5)."""
+
+        def write(scribe: Scribe) -> Admitted:
+            return inputs.admit(
+                scribe,
+                chat_id=ChatId(chat_id),
+                input_id=InputId(input_id),
+                body=body,
+                title=shown_title,
+                mode=mode,
+                point=point,
+                claim_waiting=claim_waiting,
+            )
+
+        shown_title = self.masker.text(title)[:_MOST_TITLE]
+        body = self._body(content)
+        return self._write_sized("message", body, write)
+
+    def find_input(self, chat_id: str, input_id: str, content: dict[str, Any]) -> tuple[str, Run | Input] | None:
+        """None, or whether the record of this message id has the "same" content or "other", and the record."""
+        known = self._store.read(lambda tx: inputs.find(tx, ChatId(chat_id), InputId(input_id)))
+        if known is None:
+            return None
+        stored = known.input_digest if isinstance(known, Run) else known.digest
+        return ("same" if stored == self._body(content).digest else "other"), known
+
+    def keep_input(self, run_id: str, input_id: str, content: dict[str, Any]) -> Future[Input]:
+        """Save a message for a run that has not ended."""
+        body = self._body(content)
+        return self._write_sized("message", body, lambda scribe: inputs.keep(scribe, RunId(run_id), InputId(input_id), body))
+
+    def checkpoint(self, run_id: str, token: int, point: ResumePoint, delivered: Iterable[str]) -> Future[int]:
+        """Save a resume point, and which waiting messages stand in it."""
+        ids = [InputId(each) for each in delivered]
+
+        def write(scribe: Scribe) -> int:
+            runs.enter(scribe, RunId(run_id), token)
+            seq = checkpoints.save(scribe, RunId(run_id), point)
+            inputs.deliver(scribe, runs.chat_of(scribe.tx, RunId(run_id)), ids)
+            return seq
+
+        return self._write(write)
+
+    def close_run(
+        self,
+        run_id: str,
+        token: int,
+        state: RunState,
+        answer: Any,
+        point: ResumePoint | None = None,
+        delivered: Iterable[str] = (),
+    ) -> Future[list[Input]]:
+        """End a run with its answer and last checkpoint; answers with the messages that still wait in the chat."""
+        ids = [InputId(each) for each in delivered]
+        said = codec.body(self._masked(answer))
+
+        def write(scribe: Scribe) -> list[Input]:
+            run = runs.load(scribe.tx, RunId(run_id))
+            if not (run.state is state and run.token == token):  # else: the same submission again
+                runs.enter(scribe, run.run_id, token)
+                if point is not None:
+                    checkpoints.save(scribe, run.run_id, point)
+                inputs.deliver(scribe, run.chat_id, ids)
+                runs.move(scribe, run, state, f"run_{state.value}", answer=scribe.store(said))
+            return inputs.waiting(scribe.tx, run.chat_id)
+
+        return self._write(write)
+
+    def hold_run(
+        self,
+        run_id: str,
+        reason: HoldReason,
+        call_id: str | None = None,
+        text: str = "",
+        facts: dict[str, Any] | None = None,
+    ) -> Future[Run]:
+        """Let a run wait for a person."""
+        why = self._hold(Hold(reason, CallId(call_id) if call_id else None, text, facts or {}))
+        return self._write(lambda scribe: runs.hold(scribe, RunId(run_id), why))
+
+    def interrupt_run(self, run_id: str, by: str) -> Future[Run]:
+        """A person ended the task of a living run."""
+        who = self.masker.text(by)
+        return self._write(lambda scribe: recovery.interrupt(scribe, RunId(run_id), who))
+
+    def stop_run(self, run_id: str, origin: str, note: str = "") -> Future[Run]:
+        """End an unfinished run for good; messages that wait are offered, never sent by themselves."""
+        who, why = self.masker.text(origin), self.masker.text(note)
+        return self._write(lambda scribe: runs.stop(scribe, RunId(run_id), who, why))
+
+    # -- recovery -------------------------------------------------------------------------------
+
+    def begin_recovery(self, run_id: str) -> Future[Run]:
+        """Count an attempt to continue, before anything is restored (I10)."""
+        return self._write(lambda scribe: runs.begin_recovery(scribe, RunId(run_id)))
+
+    def settle(self, run_id: str, hold: Hold | None) -> Future[Run]:
+        """End the rebuild of a run: on hold, or queued."""
+        why = self._hold(hold) if hold else None
+        return self._write(lambda scribe: runs.settle(scribe, RunId(run_id), why))
+
+    def claim(self, run_id: str) -> Future[Claim]:
+        """Continue a queued run, under a new token. StaleVersion if it is not queued (any more)."""
+        return self._write(lambda scribe: runs.claim(scribe, RunId(run_id)))
+
+    def classify(self, run_id: str, permission_now: Callable[[Call], Permission]) -> Hold | None:
+        """Why a run must wait for a person, or None: the same planner that `begin_call` asks."""
+        return self._store.read(lambda tx: recovery.classify(tx, RunId(run_id), permission_now))
+
+    # -- calls ----------------------------------------------------------------------------------
+
+    def begin_call(
+        self,
+        run_id: str,
+        token: int,
+        cursor: int,
+        key: CallKey,
+        *,
+        name: str,
+        identity_of: Any,
+        arguments: Any,
+        permission: Permission,
+        extra: dict[str, Any] | None = None,
+    ) -> Future[Step]:
+        """Write an intent, or find what is recorded: the answer says whether the effect may start (I1)."""
+        masked = self.masker.mask(arguments)
+        intent = Intent(
+            key=key,
+            name=name,
+            identity=codec.digest(codec.encode(self.masker.mask(identity_of).value)),
+            arguments=codec.body(masked.value),
+            lossy=masked.lossy,
+            permission=permission,
+            extra=self._body(extra) if extra else None,
+        )
+        return self._write_sized(
+            "arguments", intent.arguments, lambda scribe: recovery.begin_call(scribe, RunId(run_id), token, cursor, intent)
+        )
+
+    def finish_call(
+        self,
+        call_id: str,
+        outcome: Outcome,
+        value: Any,
+        *,
+        error: str = "",
+        usage: dict[str, Any] | None = None,
+        extra: dict[str, Any] | None = None,
+    ) -> Future[Call]:
+        """Write a result. Never raises: whatever the value is, something true about it is kept (I2)."""
+        result = self._result(outcome, value, error, usage, extra)
+        return self._write(lambda scribe: calls.finish(scribe, CallId(call_id), result))
+
+    # -- persons --------------------------------------------------------------------------------
+
+    def decide(self, decision: Decision) -> Future[Run]:
+        """Record one decision and let it count (I7)."""
+        for field, text, limit in (("note", decision.note, MOST_NOTE), ("result_text", decision.result_text or "", MOST_SAID)):
+            if len(text) > limit:
+                return _failed(TooLarge(field, size=len(text), limit=limit))
+        decision = replace(
+            decision,
+            note=self.masker.text(decision.note),
+            result_text=self.masker.text(decision.result_text or ""),
+            origin=self.masker.text(decision.origin),
+        )
+        note = f" Their note: {decision.note}" if decision.note.strip() else ""
+        said = codec.body(decision.result_text or f"{SAID}{note}")
+        return self._write(lambda scribe: decisions.decide(scribe, decision, said))
+
+    def grant(self, run_id: str, version: int, call_id: str, attempts: int, request_id: str, origin: str) -> Future[Run]:
+        """Allow a cut-off model call one to three more attempts."""
+        who = self.masker.text(origin)
+        return self._write(lambda scribe: grants.grant(scribe, RunId(run_id), version, CallId(call_id), attempts, request_id, who))
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def unfinished(self) -> list[Run]:
+        """Every run that has not ended. One that cannot be read is among them, with `damaged` set."""
+        return self._store.read(runs.unfinished)
+
+    def run(self, run_id: str) -> Run:
+        return self._store.read(lambda tx: runs.load_any(tx, RunId(run_id)))
+
+    def runs_of(self, chat_id: str) -> list[Run]:
+        return self._store.read(lambda tx: runs.of_chat(tx, ChatId(chat_id)))
+
+    def newest_run(self, chat_id: str) -> Run | None:
+        return self._store.read(lambda tx: runs.newest(tx, ChatId(chat_id)))
+
+    def ended_in_last_boot(self) -> list[Run]:
+        """Newest runs of their chats that ended in the last process in which any run ended."""
+        return self._store.read(lambda tx: runs.ended_in_last_boot(tx, self.boot_id))
+
+    def calls(self, run_id: str) -> list[Call]:
+        return self._store.read(lambda tx: calls.of_run(tx, RunId(run_id)))
+
+    def waiting(self, chat_id: str) -> list[Input]:
+        """Messages of a chat that are not delivered yet, in order."""
+        return self._store.read(lambda tx: inputs.waiting(tx, ChatId(chat_id)))
+
+    def all_waiting(self) -> list[Input]:
+        """Messages that wait in any chat; after a crash some may have no unfinished run any more."""
+        return self._store.read(inputs.all_waiting)
+
+    def inputs(self, run_id: str) -> list[Input]:
+        return self._store.read(lambda tx: inputs.of_run(tx, RunId(run_id)))
+
+    def head(self) -> int:
+        return self._store.read(runs.head)
+
+    def resume_point(self, run_id: str) -> LoadedPoint:
+        """The newest checkpoint, verified. Raises CheckpointCorrupt, never falls back to an older one (I9)."""
+        return self._store.read(lambda tx: checkpoints.newest(tx, RunId(run_id), Tree(self._node)))
+
+    def _node(self, digest: Digest) -> bytes:
+        return self._store.read(lambda tx: checkpoints.node(tx, digest))
+
+    # -- views ----------------------------------------------------------------------------------
+
+    def listing(self, tab: str = "needs_you", cursor: str | None = None) -> dict[str, Any]:
+        return self._store.read(lambda tx: views.listing(tx, tab, cursor, boot_id=self.boot_id, now=self.clock.now()))
+
+    def run_view(self, run_id: str) -> dict[str, Any]:
+        return self._store.read(lambda tx: views.run_view(tx, RunId(run_id), boot_id=self.boot_id, now=self.clock.now()))
+
+    def counts(self) -> dict[str, int]:
+        return self._store.read(lambda tx: views.counts(tx, self.boot_id))
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _write(self, operation: Callable[[Scribe], T | Keep]) -> Future[T]:
+        return self._store.submit(lambda tx: operation(Scribe(tx, self.clock.now(), self.boot_id, self._ids)))
+
+    def _write_sized(self, field: str, body: Body, operation: Callable[[Scribe], T | Keep]) -> Future[T]:
+        if len(body.data) > MOST_INTENT:
+            return _failed(TooLarge(field, size=len(body.data), limit=MOST_INTENT))
+        return self._write(operation)
+
+    def _masked(self, value: Any) -> Any:
+        return self.masker.mask(value, names=False).value
+
+    def _body(self, value: Any) -> Body:
+        return codec.body(self._masked(value))
+
+    def _hold(self, hold: Hold) -> Hold:
+        return replace(hold, text=self.masker.text(hold.text), facts=self._masked(hold.facts))
+
+    def _result(self, outcome: Outcome, value: Any, error: str, usage: dict[str, Any] | None, extra: dict[str, Any] | None) -> Result:
+        try:
+            masked = self.masker.mask(value, names=False)
+            body = codec.body(masked.value)
+            lossy = masked.lossy
+        except Exception as problem:
+            # The effect has happened: its result must be kept, if only as what it looked like.
+            body, lossy = codec.body(self._description(value, type(problem).__name__)), True
+        if len(body.data) > MOST_RESULT:
+            body, lossy = codec.body(Opaque("too_large", f"A result of {len(body.data)} bytes was not kept.")), True
+        return Result(
+            outcome=outcome,
+            value=body,
+            lossy=lossy,
+            error=self.masker.text(error),
+            usage=codec.encode(self._masked(usage)) if usage else None,
+            extra=self._body(extra) if extra else None,
+        )
+
+    def _description(self, value: Any, problem: str) -> Opaque:
+        seen = codec.opaque(value)
+        return Opaque(seen.type_name, self.masker.text(f"{seen.text} ({problem} while saving it)"))
+
+
+def _failed(error: JournalError) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_exception(error)
+    return future

@@ -1,0 +1,118 @@
+-- Calls, their attempts, results, and what is kept beside them.
+
+-- add_call --
+insert into calls (call_id, run_id, path, step, kind, ordinal, name, identity, arguments_digest, extra_digest, lossy,
+                   policy, source_digest, attempts, token, attempt_seq, boot_id, started_at, seq)
+values (:call_id, :run_id, :path, :step, :kind, :ordinal, :name, :identity, :arguments_digest, :extra_digest, :lossy,
+        :policy, :source_digest, :attempts, :token, :seq, :boot_id, :now, :seq)
+
+-- call --
+select c.*, a.body as arguments_body, x.body as extra_body, v.body as value_body, y.body as result_extra_body,
+       (select count(*) from evidence e where e.call_id = c.call_id and e.kind = 'late_result') as late_results
+  from calls c
+  left join blobs a on a.digest = c.arguments_digest
+  left join blobs x on x.digest = c.extra_digest
+  left join blobs v on v.digest = c.value_digest
+  left join blobs y on y.digest = c.result_extra
+ where c.call_id = :call_id
+
+-- call_at_key --
+select c.*, a.body as arguments_body, x.body as extra_body, v.body as value_body, y.body as result_extra_body,
+       (select count(*) from evidence e where e.call_id = c.call_id and e.kind = 'late_result') as late_results
+  from calls c
+  left join blobs a on a.digest = c.arguments_digest
+  left join blobs x on x.digest = c.extra_digest
+  left join blobs v on v.digest = c.value_digest
+  left join blobs y on y.digest = c.result_extra
+ where c.run_id = :run_id and c.path = :path and c.step = :step and c.kind = :kind and c.ordinal = :ordinal
+   and c.abandoned = 0
+
+-- calls_of_run --
+select c.*, a.body as arguments_body, x.body as extra_body, v.body as value_body, y.body as result_extra_body,
+       (select count(*) from evidence e where e.call_id = c.call_id and e.kind = 'late_result') as late_results
+  from calls c
+  left join blobs a on a.digest = c.arguments_digest
+  left join blobs x on x.digest = c.extra_digest
+  left join blobs v on v.digest = c.value_digest
+  left join blobs y on y.digest = c.result_extra
+ where c.run_id = :run_id
+ order by c.seq
+
+-- open_calls_of_run --
+select c.*, a.body as arguments_body, x.body as extra_body, null as value_body, null as result_extra_body,
+       (select count(*) from evidence e where e.call_id = c.call_id and e.kind = 'late_result') as late_results
+  from calls c
+  left join blobs a on a.digest = c.arguments_digest
+  left join blobs x on x.digest = c.extra_digest
+ where c.run_id = :run_id and c.outcome is null and c.abandoned = 0
+ order by c.seq
+
+-- add_attempt --
+insert into attempts (call_id, number, reason, token, seq, boot_id, started_at)
+values (:call_id, :number, :reason, :token, :seq, :boot_id, :now)
+
+-- begin_again --
+-- The permission is used up in the same statement that counts the attempt.
+update calls
+   set attempts    = attempts + 1,
+       allowance   = allowance - :used,
+       token       = :token,
+       attempt_seq = :seq,
+       boot_id     = :boot_id,
+       started_at  = :now
+ where call_id = :call_id and outcome is null and abandoned = 0
+   and attempts = :attempts and allowance = :allowance
+
+-- finish_call --
+-- The first result wins: an outcome is written once.
+update calls
+   set outcome       = :outcome,
+       value_digest  = :value_digest,
+       value_lossy   = :value_lossy,
+       result_digest = :result_digest,
+       result_extra  = :result_extra,
+       error         = :error,
+       usage         = :usage,
+       origin        = :origin,
+       ended_at      = :now,
+       allowance     = 0
+ where call_id = :call_id and outcome is null and attempts = :attempts
+
+-- reopen_call --
+update calls
+   set outcome       = null,
+       value_digest  = null,
+       value_lossy   = 0,
+       result_digest = null,
+       result_extra  = null,
+       error         = '',
+       usage         = null,
+       ended_at      = null
+ where call_id = :call_id and result_digest = :result_digest
+
+-- allow_call --
+update calls
+   set allowance = :allowance
+ where call_id = :call_id and outcome is null and abandoned = 0 and attempts = :attempts and allowance = 0
+
+-- count_served --
+update calls
+   set served = served + 1
+ where call_id = :call_id
+
+-- abandon_calls --
+update calls
+   set abandoned = 1
+ where run_id = :run_id and seq >= :seq and abandoned = 0
+
+-- add_evidence --
+insert into evidence (call_id, kind, outcome, value_digest, result_digest, error, seq, at)
+values (:call_id, :kind, :outcome, :value_digest, :result_digest, :error, :seq, :now)
+    on conflict (call_id, kind, result_digest) do nothing
+
+-- evidence_of_run --
+select e.call_id, e.kind, e.outcome, e.at
+  from evidence e
+  join calls c on c.call_id = e.call_id
+ where c.run_id = :run_id
+ order by e.seq

@@ -1,0 +1,43 @@
+-- Messages that came while their chat had an unfinished run.
+
+-- add_input --
+insert into inputs (chat_id, input_id, run_id, digest, state, created_at, changed_at, seq)
+values (:chat_id, :input_id, :run_id, :digest, 'waiting', :now, :now, :seq)
+
+-- input --
+select n.*, b.body
+  from inputs n
+  left join blobs b on b.digest = n.digest
+ where n.chat_id = :chat_id and n.input_id = :input_id
+
+-- waiting_inputs --
+select n.*, b.body
+  from inputs n
+  left join blobs b on b.digest = n.digest
+ where n.chat_id = :chat_id and n.state = 'waiting'
+ order by n.seq
+
+-- all_waiting_inputs --
+select n.*, b.body
+  from inputs n
+  left join blobs b on b.digest = n.digest
+ where n.state = 'waiting'
+ order by n.chat_id, n.seq
+
+-- inputs_of_run --
+select n.*, b.body
+  from inputs n
+  left join blobs b on b.digest = n.digest
+ where n.run_id = :run_id
+ order by n.seq
+
+-- deliver_input --
+update inputs
+   set state = 'delivered', changed_at = :now
+ where chat_id = :chat_id and input_id = :input_id and state in ('waiting', 'offered')
+
+-- offer_inputs --
+-- After a Stop nothing is sent by itself.
+update inputs
+   set state = 'offered', changed_at = :now
+ where chat_id = :chat_id and state = 'waiting'

@@ -1,0 +1,169 @@
+-- Runs, their chats, the history of events, checkpoints.
+
+-- add_chat --
+insert into chats (chat_id, created_at, changed_at)
+values (:chat_id, :now, :now)
+    on conflict (chat_id) do update set changed_at = :now
+
+-- add_run --
+insert into runs (run_id, chat_id, input_id, input_digest, title, state, version, token, mode,
+                  created_at, changed_at, boot_id)
+values (:run_id, :chat_id, :input_id, :input_digest, :title, 'running', 1, 1, :mode,
+        :now, :now, :boot_id)
+
+-- run --
+select r.*, i.body as input_body, a.body as answer_body
+  from runs r
+  left join blobs i on i.digest = r.input_digest
+  left join blobs a on a.digest = r.answer_digest
+ where r.run_id = :run_id
+
+-- run_of_message --
+select r.*, i.body as input_body, a.body as answer_body
+  from runs r
+  left join blobs i on i.digest = r.input_digest
+  left join blobs a on a.digest = r.answer_digest
+ where r.chat_id = :chat_id and r.input_id = :input_id and r.parent_call_id is null
+
+-- unfinished_run_of_chat --
+select r.*, i.body as input_body, null as answer_body
+  from runs r
+  left join blobs i on i.digest = r.input_digest
+ where r.chat_id = :chat_id and r.parent_call_id is null and r.state in ('queued', 'running', 'held')
+
+-- unfinished_runs --
+select r.*, i.body as input_body, null as answer_body
+  from runs r
+  left join blobs i on i.digest = r.input_digest
+ where r.state in ('queued', 'running', 'held')
+ order by r.run_id
+
+-- runs_of_chat --
+select r.*, i.body as input_body, a.body as answer_body
+  from runs r
+  left join blobs i on i.digest = r.input_digest
+  left join blobs a on a.digest = r.answer_digest
+ where r.chat_id = :chat_id
+ order by r.run_id
+
+-- newest_run_of_chat --
+select r.*, i.body as input_body, a.body as answer_body
+  from runs r
+  left join blobs i on i.digest = r.input_digest
+  left join blobs a on a.digest = r.answer_digest
+ where r.chat_id = :chat_id and r.parent_call_id is null
+ order by r.run_id desc
+ limit 1
+
+-- ended_in_last_boot --
+select r.*, i.body as input_body, a.body as answer_body
+  from runs r
+  join events e on e.run_id = r.run_id and e.kind in ('run_completed', 'run_failed')
+  left join blobs i on i.digest = r.input_digest
+  left join blobs a on a.digest = r.answer_digest
+ where e.boot_id = (select l.boot_id
+                      from events l
+                     where l.kind in ('run_completed', 'run_failed') and l.boot_id <> :boot_id
+                     order by l.seq desc
+                     limit 1)
+   and not exists (select 1 from runs n where n.chat_id = r.chat_id and n.run_id > r.run_id and n.parent_call_id is null)
+   and r.parent_call_id is null
+ order by r.run_id
+
+-- peek_unfinished --
+-- Only columns that every edition has: other versions look through this.
+select run_id, chat_id, state
+  from runs
+ where parent_call_id is null and state in ('queued', 'running', 'held')
+
+-- move_run --
+-- One guarded move. Zero rows means that the caller looked at an older version.
+update runs
+   set state         = :state,
+       version       = version + 1,
+       token         = :token,
+       recoveries    = :recoveries,
+       answer_digest = coalesce(:answer_digest, answer_digest),
+       hold_reason   = :hold_reason,
+       hold_call_id  = :hold_call_id,
+       hold_text     = :hold_text,
+       hold_facts    = :hold_facts,
+       hold_since    = :hold_since,
+       changed_at    = :now
+ where run_id = :run_id and state = :old_state and version = :old_version
+
+-- enter_run --
+-- The fence: no write for a run that does not run, or under an old token.
+update runs
+   set changed_at = :now
+ where run_id = :run_id and state = 'running' and token = :token
+
+-- clear_recoveries --
+update runs
+   set recoveries = 0
+ where run_id = :run_id and recoveries > 0
+
+-- note_checkpoint --
+update runs
+   set checkpoint_seq = :seq
+ where run_id = :run_id
+
+-- run_fence --
+select state, token, chat_id, hold_reason
+  from runs
+ where run_id = :run_id
+
+-- add_event --
+insert into events (at, kind, run_id, call_id, version, boot_id, facts)
+values (:at, :kind, :run_id, :call_id, :version, :boot_id, :facts)
+returning seq
+
+-- head --
+select max(seq) as seq
+  from events
+
+-- events_of_run --
+select seq, at, kind, call_id, version, facts
+  from events
+ where run_id = :run_id
+ order by seq
+
+-- add_blob --
+insert into blobs (digest, body)
+values (:digest, :body)
+    on conflict (digest) do nothing
+
+-- add_node --
+insert into nodes (digest, body)
+values (:digest, :body)
+    on conflict (digest) do nothing
+
+-- has_node --
+select node_id
+  from nodes
+ where digest = :digest
+
+-- node --
+select body
+  from nodes
+ where digest = :digest
+
+-- add_checkpoint --
+insert into checkpoints (run_id, seq, root, position, seal, created_at)
+values (:run_id, :seq, :root, :position, :seal, :now)
+
+-- newest_checkpoint --
+select seq, root, position, seal
+  from checkpoints
+ where run_id = :run_id
+ order by seq desc
+ limit 1
+
+-- add_boot --
+insert into boots (boot_id, started_at, facts)
+values (:boot_id, :now, :facts)
+
+-- end_boot --
+update boots
+   set ended_at = :now
+ where boot_id = :boot_id

@@ -1,0 +1,43 @@
+-- What the panel lists. Bodies are read only where one run is shown.
+
+-- count_runs --
+select count(*)                                                        as everything,
+       count(*) filter (where state = 'held')                          as held,
+       count(*) filter (where state in ('queued', 'running', 'held'))  as unfinished
+  from runs
+ where parent_call_id is null
+
+-- count_resumed --
+-- Runs of an earlier process that went on in this one without asking a person.
+select count(distinct e.run_id) as resumed
+  from events e
+  join runs r on r.run_id = e.run_id
+ where e.boot_id = :boot_id and e.kind = 'run_claimed' and r.boot_id <> :boot_id
+   and not exists (select 1 from decisions d where d.run_id = e.run_id)
+   and not exists (select 1 from grants g where g.run_id = e.run_id)
+
+-- list_held --
+select r.*, null as input_body, null as answer_body
+  from runs r
+ where r.parent_call_id is null and r.state = 'held'
+   and (r.hold_since, r.run_id) > (:since, :run_id)
+ order by r.hold_since, r.run_id
+ limit :most
+
+-- list_all --
+select r.*, null as input_body, null as answer_body
+  from runs r
+ where r.parent_call_id is null and (:run_id = '' or r.run_id < :run_id)
+ order by r.run_id desc
+ limit :most
+
+-- step_of_run --
+-- The step that the run is at, or that its hold is about, with its number.
+select c.call_id, c.kind, c.name, a.digest as arguments_digest, a.body as arguments_body,
+       (select count(*) from calls n where n.run_id = c.run_id and n.seq <= c.seq) as number,
+       (select count(*) from calls n where n.run_id = c.run_id)                    as total
+  from calls c
+  left join blobs a on a.digest = c.arguments_digest
+ where c.run_id = :run_id and (:call_id is null or c.call_id = :call_id)
+ order by c.seq desc
+ limit 1

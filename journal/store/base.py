@@ -1,0 +1,67 @@
+"""What every store promises. The engine above it knows only this page.
+
+- An operation runs in a transaction of its own fate: it commits whole, or leaves no trace.
+- The future of `submit` resolves only after the commit is durable: a power cut later takes nothing back.
+- Operations of one store run one after another, in the order in which they were submitted.
+- An error that the rules raise (a JournalError inside the operation) fails that operation alone.
+- `Unavailable` says nothing about any effect. What failed with it was not committed, unless the store could
+  not even look; so operations are written to be submitted again.
+- Reads see one consistent state, from any thread, and never write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from ..errors import JournalError
+
+Row = Mapping[str, Any]
+T = TypeVar("T")
+
+
+class Reader(Protocol):
+    """Runs named queries on one consistent state."""
+
+    def one(self, query: str, **values: Any) -> Row | None: ...
+
+    def all(self, query: str, **values: Any) -> list[Row]: ...
+
+
+class Transaction(Reader, Protocol):
+    """A reader that may also change things; `change` answers how many rows it hit."""
+
+    def change(self, query: str, **values: Any) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Returned by an operation whose writes must stay although its caller gets an error."""
+
+    error: JournalError
+
+
+class Store(Protocol):
+    def submit(self, operation: Callable[[Transaction], T | Keep]) -> Future[T]:
+        """Queue a write. Never raises: what went wrong is in the future."""
+        ...
+
+    def read(self, operation: Callable[[Reader], T]) -> T:
+        """Read in the caller's thread. The operation must not wait for a write."""
+        ...
+
+    @property
+    def problem(self) -> str | None:
+        """Why writes do not get through right now, or None."""
+        ...
+
+    @property
+    def schema(self) -> int:
+        """The schema version of what is open."""
+        ...
+
+    def close(self) -> None:
+        """Finish what was submitted, then let go of everything."""
+        ...

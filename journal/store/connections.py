@@ -1,0 +1,185 @@
+"""SQLite connections: how they are set up, named queries over them, errors in our words, a pool of readers."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import (
+    Conflict,
+    JournalDamaged,
+    JournalError,
+    StoreClosed,
+    StoreFull,
+    StoreLocked,
+    StoreLost,
+    TooLarge,
+)
+from . import queries
+from .base import Row
+
+BUSY_MS = 250
+_PAUSE_SECONDS = 2.0
+
+
+def connect(path: Path, *, writes: bool, busy_ms: int = BUSY_MS) -> sqlite3.Connection:
+    """Open an existing file; a connection for reading cannot write, whatever it is asked."""
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    connection.row_factory = as_row
+    for pragma in (
+        f"busy_timeout = {busy_ms:d}",
+        "foreign_keys = on",
+        "synchronous = full",
+        "secure_delete = on",
+        "trusted_schema = off",
+        "temp_store = memory",
+        "wal_autocheckpoint = 0",
+        "journal_size_limit = 8388608",
+        f"query_only = {'off' if writes else 'on'}",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def as_row(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> dict[str, Any]:
+    return {column[0]: value for column, value in zip(cursor.description, values, strict=True)}
+
+
+def translated(error: sqlite3.Error) -> JournalError:
+    """An error of SQLite in the journal's words. The original stays its cause."""
+    code = getattr(error, "sqlite_errorcode", None)
+    match code if code is None else code & 0xFF:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StoreLocked()
+        case sqlite3.SQLITE_FULL:
+            return StoreFull()
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return JournalDamaged()
+        case sqlite3.SQLITE_CONSTRAINT:
+            return Conflict(f"A rule of the store refused it ({error}).")
+        case sqlite3.SQLITE_TOOBIG:
+            return TooLarge("value", size=0, limit=1_000_000_000)
+    return StoreLost(f"{error}.")
+
+
+def refused(error: sqlite3.Error) -> Exception | None:
+    """What one operation fails with if only its statement was refused; None if the connection is in doubt."""
+    code = getattr(error, "sqlite_errorcode", None)
+    match code if code is None else code & 0xFF:
+        case sqlite3.SQLITE_CONSTRAINT | sqlite3.SQLITE_TOOBIG:
+            return translated(error)
+        case None | sqlite3.SQLITE_ERROR | sqlite3.SQLITE_MISMATCH:
+            return error
+    return None
+
+
+class Queries:
+    """Named queries over one connection: the Reader and the Transaction of SQLite."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._named = queries.load("sqlite")
+
+    def one(self, query: str, **values: Any) -> Row | None:
+        row: Row | None = self._run(query, values).fetchone()
+        return row
+
+    def all(self, query: str, **values: Any) -> list[Row]:
+        return self._run(query, values).fetchall()
+
+    def change(self, query: str, **values: Any) -> int:
+        return self._run(query, values).rowcount
+
+    def _run(self, query: str, values: dict[str, Any]) -> sqlite3.Cursor:
+        try:
+            return self._connection.execute(self._named[query], values)
+        except UnicodeEncodeError:
+            # SQLite takes no lone surrogates in a text; they are written out.
+            return self._connection.execute(self._named[query], {name: _writable(value) for name, value in values.items()})
+
+
+def _writable(value: Any) -> Any:
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+class ReadPool:
+    """Connections for reading, one caller each at a time."""
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._connect = connect
+        self._change = threading.Condition()
+        self._idle: list[sqlite3.Connection] = []
+        self._busy = 0
+        self._paused = False
+        self._closed = False
+
+    @contextmanager
+    def reading(self) -> Iterator[Queries]:
+        """One consistent state; whatever happens, nothing was written."""
+        connection = self._take()
+        sound = False
+        try:
+            connection.execute("BEGIN")
+            yield Queries(connection)
+            connection.execute("ROLLBACK")
+            sound = True
+        finally:
+            self._give_back(connection, sound)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """No reader holds the file open inside, so that it is read afresh afterwards."""
+        with self._change:
+            self._paused = True
+            self._change.wait_for(lambda: not self._busy, _PAUSE_SECONDS)
+            self._drop_idle()
+        try:
+            yield
+        finally:
+            with self._change:
+                self._paused = False
+                self._change.notify_all()
+
+    def close(self) -> None:
+        with self._change:
+            self._closed = True
+            self._drop_idle()
+            self._change.notify_all()
+
+    def _take(self) -> sqlite3.Connection:
+        with self._change:
+            self._change.wait_for(lambda: not self._paused or self._closed, _PAUSE_SECONDS)
+            if self._closed:
+                raise StoreClosed
+            self._busy += 1
+            if self._idle:
+                return self._idle.pop()
+        try:
+            return self._connect()
+        except BaseException:
+            self._leave()
+            raise
+
+    def _give_back(self, connection: sqlite3.Connection, sound: bool) -> None:
+        with self._change:
+            keep = sound and not self._closed and not self._paused
+            if keep:
+                self._idle.append(connection)
+        if not keep:
+            connection.close()
+        self._leave()
+
+    def _leave(self) -> None:
+        with self._change:
+            self._busy -= 1
+            self._change.notify_all()
+
+    def _drop_idle(self) -> None:
+        while self._idle:
+            self._idle.pop().close()

@@ -1,0 +1,106 @@
+"""The journal's folder: what lies where, who may read it, and whether it is still the same file.
+
+Nothing here opens a journal file except SQLite itself: closing any other descriptor of it would drop SQLite's
+own locks. A file that is not ours is looked at without locks or side files, and never touched.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+from ..errors import JournalForeign, JournalNewer, StoreLost
+from . import migrate
+
+APPLICATION_ID = 0x44455831  # "DEX1"
+NAME = "journal.db"
+
+
+class Files:
+    """The folder of one journal."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.journal = folder / NAME
+        self.fresh = folder / f"{NAME}.new"
+        self.wal = folder / f"{NAME}-wal"
+        self.lock = folder / "journal.lock"
+        self._seen: dict[Path, tuple[int, int]] = {}
+
+    def make_private(self) -> None:
+        """The folder is the owner's alone, and so is every file that SQLite makes in it."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.chmod(0o700)
+            if self.journal.is_file() and not self.journal.is_symlink():
+                for path in (self.journal, self.wal, self.folder / f"{NAME}-shm"):
+                    if path.exists():
+                        path.chmod(0o600)
+        except OSError as error:
+            raise StoreLost(f"{self.folder}: {error.strerror}.") from error
+
+    def exists(self) -> bool:
+        """Whether there is a journal. Raises if only its unmerged part is left: that is a loss, not a beginning."""
+        if os.path.lexists(self.journal):
+            return True
+        if self.wal.exists() and self.wal.stat().st_size:
+            raise StoreLost(f"{self.journal} is gone; a part of it is left beside its place.")
+        return False
+
+    def check_ours(self) -> None:
+        """Raise JournalForeign or JournalNewer unless this version may open the file."""
+        kind = self.journal.lstat()
+        if not stat.S_ISREG(kind.st_mode) or kind.st_size == 0:
+            raise JournalForeign(str(self.journal), "It is empty or not a regular file.")
+        found, version = self._peek()
+        if found != APPLICATION_ID:
+            raise JournalForeign(str(self.journal), "It is a database of something else.")
+        if version > migrate.newest():
+            raise JournalNewer(found=version, known=migrate.newest())
+
+    def _peek(self) -> tuple[int, int]:
+        # `immutable` makes no side files and takes no locks.
+        connection = sqlite3.connect(f"{self.journal.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        try:
+            application = connection.execute("PRAGMA application_id").fetchone()[0]
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            return application, connection.execute("PRAGMA user_version").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            raise JournalForeign(str(self.journal), "It is not a database.") from error
+        finally:
+            connection.close()
+
+    def begin_fresh(self) -> Path:
+        """A private empty file to build a new journal in; it takes the journal's name when it is whole."""
+        for leftover in self.folder.glob(f"{self.fresh.name}*"):
+            leftover.unlink()
+        os.close(os.open(self.fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        return self.fresh
+
+    def finish_fresh(self) -> None:
+        self.fresh.rename(self.journal)
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def remember(self) -> None:
+        """Note which files these are, once SQLite has them open."""
+        self._seen = {path: now for path in (self.journal, self.wal, self.lock) if (now := _identity(path))}
+
+    def check_same(self) -> None:
+        """Raise StoreLost if a file was removed or replaced under the open journal."""
+        for path, before in self._seen.items():
+            if _identity(path) != before:
+                raise StoreLost(f"{path.name} was removed or replaced while the journal was open.")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        now = path.lstat()
+    except FileNotFoundError:
+        return None
+    return now.st_dev, now.st_ino

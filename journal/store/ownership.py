@@ -1,0 +1,62 @@
+"""Who owns a journal: an advisory lock on a side file, and nothing else.
+
+The lock is close-on-exec and closed in forked children, so that no child keeps a dead owner's journal locked.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import weakref
+from pathlib import Path
+
+from ..errors import StoreLocked, StoreLost
+
+_held: weakref.WeakSet[OwnerLock] = weakref.WeakSet()
+
+
+class OwnerLock:
+    """Taken at construction, or StoreLocked is raised at once; there is no waiting."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: int | None = self._take()
+        _held.add(self)
+
+    def _take(self) -> int:
+        while True:
+            try:
+                file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            except OSError as error:
+                raise StoreLost(f"The lock file cannot be opened: {error.strerror}.") from error
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _is_file_at(file, self.path):
+                    return file
+            except BlockingIOError as error:
+                os.close(file)
+                raise StoreLocked from error
+            except OSError as error:
+                os.close(file)
+                raise StoreLost(f"This file system cannot lock: {error.strerror}.") from error
+            os.close(file)  # somebody removed the file between opening and locking: take the new one
+
+    def release(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+def _is_file_at(file: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _let_go_in_child() -> None:
+    for lock in list(_held):
+        lock.release()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)

@@ -1,0 +1,106 @@
+"""Resume points as content-addressed nodes: what a chat holds already is never written again (I13).
+
+A node is an encoded, masked value, or a part of a persistent list. Lists are cut by position into parts of 32,
+so that an append rewrites only the right edge. Reading verifies every node: a wrong or missing one is
+`CheckpointCorrupt`, never a shorter history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
+from typing import Any
+
+from . import codec
+from .errors import CheckpointCorrupt, RecordCorrupt
+from .ids import Digest
+from .masking import Masker
+from .records import ResumePoint
+
+FAN_OUT = 32
+_LIST = b"L"  # no JSON text begins with it
+_DIGEST_BYTES = 32
+
+type Digests = list[Digest]
+
+__all__ = ["FAN_OUT", "Pack", "ResumePoint", "Tree"]
+
+
+class Pack:
+    """Collects the new nodes of one resume point. `known` are the nodes that the journal already has."""
+
+    def __init__(self, masker: Masker, known: AbstractSet[Digest]) -> None:
+        self._masker = masker
+        self._known = known
+        self.nodes: dict[Digest, bytes] = {}
+
+    def put(self, value: Any) -> Digest:
+        """Add one value, masked; the same value is the same node."""
+        return self._add(codec.encode(self._masker.mask(value, names=False).value))
+
+    def list(self, digests: Sequence[Digest]) -> Digest:
+        """Add a list of nodes, in order."""
+        level, height = tuple(digests), 0
+        while len(level) > FAN_OUT:
+            parts = (level[at : at + FAN_OUT] for at in range(0, len(level), FAN_OUT))
+            level = tuple(self._part(height, part) for part in parts)
+            height += 1
+        return self._part(height, level)
+
+    def _part(self, height: int, part: tuple[Digest, ...]) -> Digest:
+        name = _part_digest(height, part)
+        if name not in self._known and name not in self.nodes:
+            self.nodes[name] = _part_bytes(height, part)
+        return name
+
+    def _add(self, body: bytes) -> Digest:
+        name = codec.digest(body)
+        if name not in self._known:
+            self.nodes[name] = body
+        return name
+
+
+class Tree:
+    """Reads nodes back. `read` raises or returns the bytes stored under a digest."""
+
+    def __init__(self, read: Callable[[Digest], bytes]) -> None:
+        self._read = read
+
+    def value(self, digest: Digest) -> Any:
+        body = self._verified(digest)
+        if body.startswith(_LIST):
+            raise CheckpointCorrupt("A list stands where a value was expected.")
+        try:
+            return codec.decode(body)
+        except RecordCorrupt as error:
+            raise CheckpointCorrupt(f"The node {digest[:12]} cannot be decoded.") from error
+
+    def list(self, digest: Digest) -> Digests:
+        return self._items(digest, None)
+
+    def _items(self, digest: Digest, expected: int | None) -> Digests:
+        body = self._verified(digest)
+        if len(body) % _DIGEST_BYTES != 2 or not body.startswith(_LIST):
+            raise CheckpointCorrupt("A value stands where a list was expected.")
+        height = body[1]
+        if expected is not None and height != expected:
+            raise CheckpointCorrupt(f"The list part {digest[:12]} is out of place.")
+        parts = [Digest(body[at : at + _DIGEST_BYTES].hex()) for at in range(2, len(body), _DIGEST_BYTES)]
+        return parts if height == 0 else [item for part in parts for item in self._items(part, height - 1)]
+
+    def _verified(self, digest: Digest) -> bytes:
+        body = self._read(digest)
+        if codec.digest(body) != digest:
+            raise CheckpointCorrupt(f"The node {digest[:12]} is not what was written.")
+        return body
+
+
+def _part_bytes(height: int, part: tuple[Digest, ...]) -> bytes:
+    return b"".join((_LIST, bytes([height]), *(bytes.fromhex(digest) for digest in part)))
+
+
+@lru_cache(maxsize=8192)
+def _part_digest(height: int, part: tuple[Digest, ...]) -> Digest:
+    """Remembered, so that a long history is not hashed again at each step."""
+    return codec.digest(_part_bytes(height, part))

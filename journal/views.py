@@ -1,0 +1,316 @@
+"""What the panel sees: JSON-ready, masked as stored, in plain words. Shapes are described in docs/api.md.
+
+Reads only, decides nothing: what is allowed comes from decisions.py, with its reason.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from . import codec, decisions, grants, inputs
+from .codec import Opaque
+from .errors import RecordCorrupt
+from .ids import RunId
+from .records import Call, CallKind, HoldReason, InputState, Outcome, Run, RunState
+from .store.base import Reader, Row
+
+PAGE = 50
+TABS = ("needs_you", "all")
+_MOST_ARGUMENT = 4_000
+_MOST_RESULT = 64 * 1024
+_MOST_SUMMARY = 120
+
+REASONS: Mapping[HoldReason, str] = {
+    HoldReason.OUTCOME_UNKNOWN: "A step was started; no result was saved. It may have happened. Nothing was repeated.",
+    HoldReason.NOT_SERVABLE: "A saved result cannot be handed to the run again. Nothing was repeated.",
+    HoldReason.MODEL_INTERRUPTED: "A model call was cut off. No answer was saved. Nothing was sent again.",
+    HoldReason.DIVERGED: "The run wants something else here than what is recorded. Nothing was started.",
+    HoldReason.UNRECORDED_STEP: "A step passed without a record. Nothing was repeated.",
+    HoldReason.MASKED_VALUE_LOST: "This step needs a hidden value that was not saved. Nothing was started.",
+    HoldReason.CRASH_LOOP: "Agent Zero ended three times while it continued this run. Nothing was repeated.",
+    HoldReason.ASK: "This run asks before it continues after a restart. Nothing was repeated.",
+    HoldReason.WORLD_DRIFT: "Something outside changed since the last saved step. Nothing was repeated.",
+    HoldReason.RESTORED: "The journal was restored from an earlier state. Nothing was repeated.",
+    HoldReason.CHAT_MOVED_ON: "The chat went on without this record. Nothing was overwritten.",
+    HoldReason.CHAT_GONE: "The chat of this run is gone. Nothing was brought back.",
+    HoldReason.CHECKPOINT_CORRUPT: "The saved state of this run cannot be read. The run is left exactly as it was.",
+}
+
+_ENDED: Mapping[Outcome, tuple[str, str]] = {
+    Outcome.OK: ("saved", "Result saved"),
+    Outcome.ERROR: ("error", "Error of the step saved"),
+    Outcome.UNKNOWN: ("unknown", "It may have happened. The model was told so."),
+    Outcome.INTERRUPTED: ("interrupted", "Interrupted by a message. It may still be running."),
+    Outcome.SUPERSEDED: ("superseded", "Replaced before it answered"),
+    Outcome.CONFIRMED: ("confirmed", "A person said that it happened"),
+}
+
+_EVENTS: Mapping[str, str] = {
+    "run_admitted": "The message was taken in.",
+    "run_held": "The run was put on hold.",
+    "run_queued": "The run waits for its turn.",
+    "run_claimed": "The run goes on.",
+    "run_released": "The run may go on.",
+    "run_interrupted": "The task was ended by a person.",
+    "run_stopped": "The run was stopped.",
+    "run_completed": "The run ended with an answer.",
+    "run_failed": "The run ended with an error.",
+    "recovery_begun": "An attempt to continue began.",
+    "call_decided": "One step was decided.",
+    "decided": "A decision was recorded.",
+    "granted": "More attempts were allowed.",
+    "late_result": "A result came late and was kept beside the record.",
+    "set_aside": "A saved result was set aside by a decision.",
+    "calls_abandoned": "Later records were kept, but are not part of the run any more.",
+    "result_while_held": "A result came while the run was on hold.",
+    "call_withheld": "A step was not started: it needs a hidden value.",
+    "input_kept": "A message was kept for this run.",
+}
+"""Events of single steps are not listed: the timeline shows them."""
+
+
+# -- lists --------------------------------------------------------------------------------------
+
+
+def counts(tx: Reader, boot_id: str) -> dict[str, int]:
+    row = tx.one("count_runs")
+    resumed = tx.one("count_resumed", boot_id=boot_id)
+    assert row is not None
+    assert resumed is not None
+    return {
+        "needs_you": row["held"],
+        "held": row["held"],
+        "all": row["everything"],
+        "unfinished": row["unfinished"],
+        "resumed": resumed["resumed"],
+    }
+
+
+def listing(tx: Reader, tab: str, cursor: str | None, *, boot_id: str, now: int) -> dict[str, Any]:
+    """One page: what waits for a person, oldest first, or everything, newest first."""
+    if tab == "needs_you":
+        since, _, run_id = (cursor or "").partition(":")
+        start = int(since) if since.isdecimal() and len(since) < 18 else -1
+        rows = tx.all("list_held", since=start, run_id=run_id, most=PAGE + 1)
+    else:
+        rows = tx.all("list_all", run_id=cursor or "", most=PAGE + 1)
+    page, more = rows[:PAGE], len(rows) > PAGE
+    after = None
+    if more:
+        last = page[-1]
+        after = f"{last['hold_since']}:{last['run_id']}" if tab == "needs_you" else last["run_id"]
+    items = [_item(tx, row) for row in page]
+    return {"counts": counts(tx, boot_id), "items": items, "checked_at": now, "next": after}
+
+
+def _item(tx: Reader, row: Row) -> dict[str, Any]:
+    reason = row["hold_reason"]
+    return {
+        "run_id": row["run_id"],
+        "version": row["version"],
+        "state": row["state"],
+        "title": row["title"],
+        "chat_id": row["chat_id"],
+        "since": row["hold_since"] or row["changed_at"],
+        "step": _step(tx.one("step_of_run", run_id=row["run_id"], call_id=row["hold_call_id"])),
+        "reason": _reason(reason, row["hold_text"]) if reason else None,
+    }
+
+
+def _step(row: Row | None) -> dict[str, Any] | None:
+    if row is None:
+        return None
+    try:
+        arguments = codec.verified(row["arguments_digest"], row["arguments_body"], "The arguments of a call")
+    except RecordCorrupt:
+        arguments = None
+    return {
+        "n": row["number"],
+        "of": row["total"],
+        "kind": row["kind"],
+        "name": row["name"],
+        "summary": summary(CallKind(row["kind"]), row["name"], arguments),
+    }
+
+
+def _reason(code: str, text: str) -> dict[str, str]:
+    known = code in HoldReason._value2member_map_
+    return {"code": code, "text": text or (REASONS[HoldReason(code)] if known else "The record cannot be read.")}
+
+
+# -- one run ------------------------------------------------------------------------------------
+
+
+def run_view(tx: Reader, run_id: RunId, *, boot_id: str, now: int) -> dict[str, Any]:
+    """Everything about one run. What cannot be read is said, never skipped over in silence."""
+    run, all_calls = decisions.read(tx, run_id)
+    try:
+        messages = [_message(item) for item in inputs.of_run(tx, run_id) if item.state is not InputState.DELIVERED]
+    except RecordCorrupt as error:
+        run, messages = replace(run, damaged=run.damaged or error.what), []
+    return {
+        "run": run_summary(run),
+        "calls": [call_view(call, number, run, boot_id) for number, call in enumerate(all_calls, 1)],
+        "decisions": [_offer(offer) for offer in decisions.offers(run, all_calls)],
+        "grants": [_grant(call) for call in all_calls if grants.grantable(run, call)],
+        "recorded": [dict(row) for row in tx.all("recorded_of_run", run_id=run_id)],
+        "messages": messages,
+        "processes": [],
+        "events": _events(tx, run_id),
+        "checked_at": now,
+    }
+
+
+def run_summary(run: Run) -> dict[str, Any]:
+    reason = _reason(run.hold.reason.value, run.hold.text) if run.hold else None
+    if run.damaged:
+        reason = {"code": HoldReason.CHECKPOINT_CORRUPT.value, "text": f"A record of this run cannot be read. {run.damaged}"}
+    return {
+        "run_id": run.run_id,
+        "version": run.version,
+        "state": run.state.value,
+        "title": run.title,
+        "chat_id": run.chat_id,
+        "since": run.hold.since if run.hold else run.changed_at,
+        "created_at": run.created_at,
+        "reason": reason,
+    }
+
+
+def call_view(call: Call, number: int, run: Run, boot_id: str) -> dict[str, Any]:
+    status, text = status_of(call, run, boot_id)
+    result = None if call.outcome is None or call.value is None else _result_text(call.value)
+    return {
+        "call_id": call.call_id,
+        "n": number,
+        "kind": call.key.kind.value,
+        "name": call.name,
+        "summary": summary(call.key.kind, call.name, call.arguments),
+        "arguments_masked": shown(call.arguments),
+        "status": status,
+        "outcome": call.outcome.value if call.outcome else "open",
+        "text": text,
+        "evidence": _evidence(call),
+        "at": call.started_at,
+        "ended_at": call.ended_at,
+        "attempts": call.attempts,
+        "abandoned": call.abandoned,
+        "error": call.error,
+        "result_text": result if result is None or len(result.encode("utf-8", "replace")) <= _MOST_RESULT else None,
+    }
+
+
+def status_of(call: Call, run: Run, boot_id: str) -> tuple[str, str]:
+    """One word and one sentence: what is known about this call."""
+    if call.outcome is None:
+        if call.attempts == 0:
+            return "unknown", "Not started: it needs a hidden value that was not saved"
+        if run.state is RunState.RUNNING and (call.token, call.boot_id) == (run.token, boot_id):
+            return "running", "Running now"
+        if call.allowance:
+            return "unknown", f"May run again, at most {call.allowance} more"
+        return "unknown", "Started, no result saved"
+    status, text = _ENDED[call.outcome]
+    if call.outcome in (Outcome.OK, Outcome.ERROR):
+        if call.served:
+            return ("reused" if status == "saved" else status), f"{text}, reused"
+        if not run.state.is_final and not call.abandoned:
+            return status, f"{text}, will be reused"
+    return status, text
+
+
+def _evidence(call: Call) -> list[dict[str, str]]:
+    found = []
+    if call.outcome is None and not call.key.kind.is_inference:
+        on_list = call.permission.policy is not None
+        found.append({"what": "policy", "text": f"{'On' if on_list else 'Not on'} the list of steps that may be repeated"})
+    if call.lossy or call.value_lossy:
+        found.append({"what": "hidden values", "text": "A secret was left out and cannot be put back"})
+    if call.attempts > 1:
+        found.append({"what": "attempts", "text": f"Begun {call.attempts} times"})
+    if call.late_results:
+        found.append({"what": "late result", "text": "Another result came later. It is kept, and changed nothing."})
+    if call.abandoned:
+        found.append({"what": "record", "text": "Kept, but not part of the run any more"})
+    return found
+
+
+def _offer(offer: decisions.Offer) -> dict[str, Any]:
+    return {
+        "id": offer.choice.value,
+        "call_id": offer.call_id,
+        "digest": offer.digest,
+        "allowed": offer.allowed,
+        "reason": offer.why,
+        "needs_note": offer.needs_note,
+        "needs_ack": offer.needs_ack,
+        "preview": offer.preview,
+    }
+
+
+def _grant(call: Call) -> dict[str, Any]:
+    return {"call_id": call.call_id, "allowed": True, "reason": "", "most": grants.MOST_ATTEMPTS}
+
+
+def _message(item: Any) -> dict[str, Any]:
+    text = item.content.get("text", "")
+    return {
+        "input_id": item.input_id,
+        "text": shown(text if isinstance(text, str) else item.content),
+        "state": item.state.value,
+        "at": item.created_at,
+    }
+
+
+def _events(tx: Reader, run_id: RunId) -> list[dict[str, Any]]:
+    rows = tx.all("events_of_run", run_id=run_id)
+    return [{"at": row["at"], "text": _EVENTS[row["kind"]]} for row in rows if row["kind"] in _EVENTS]
+
+
+# -- values as text -----------------------------------------------------------------------------
+
+
+def summary(kind: CallKind, name: str, arguments: Any) -> str:
+    """One line that says what a step is about; a name alone where the arguments say nothing short."""
+    if kind.is_inference:
+        return "Model call" if kind is CallKind.MODEL else "Background model call"
+    values = arguments.values() if isinstance(arguments, dict) else [arguments]
+    words = " ".join(str(value) for value in values if isinstance(value, str | int) and not isinstance(value, bool))
+    line = " ".join(words.split()) or name
+    return line if len(line) <= _MOST_SUMMARY else f"{line[:_MOST_SUMMARY]}…"
+
+
+def shown(value: Any) -> Any:
+    """A stored value as JSON that any page can draw; long texts are cut and say so."""
+    match value:
+        case str():
+            text = value.encode("utf-8", "backslashreplace").decode()
+            return text if len(text) <= _MOST_ARGUMENT else f"{text[:_MOST_ARGUMENT]}… ({len(text) - _MOST_ARGUMENT} more characters)"
+        case bool() | None:
+            return value
+        case int():
+            return value if abs(value) < 2**53 else hex(value) if value.bit_length() > 512 else str(value)
+        case float():
+            return value if math.isfinite(value) else repr(value)
+        case bytes():
+            return f"({len(value)} bytes)"
+        case dict():
+            return {shown(key) if isinstance(key, str) else str(shown(key)): shown(item) for key, item in value.items()}
+        case Opaque():
+            return shown(f"{value.type_name}: {value.text}")
+        case list() | tuple():
+            return [shown(item) for item in value]
+    return str(value)
+
+
+def _result_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return json.dumps(shown(value), ensure_ascii=False, indent=1)
+
+
+__all__: Sequence[str] = ["TABS", "call_view", "counts", "listing", "run_summary", "run_view", "shown", "status_of", "summary"]

@@ -1,0 +1,1 @@
+"""The reference host: see README.md."""

@@ -1,0 +1,27 @@
+"""The exceptions that steer the message loop, and how an exception is written out."""
+
+from __future__ import annotations
+
+import traceback
+
+
+class RepairableException(Exception):
+    """The model is told about it and may try again."""
+
+
+class InterventionException(Exception):
+    """The user wrote a message: the rest of this step is skipped."""
+
+
+class HandledException(Exception):
+    """Already shown to the user: ends the turn without a retry."""
+
+
+def error_text(e: BaseException) -> str:
+    return str(e)
+
+
+def format_error(e: BaseException) -> str:
+    """The error's own line first, then the whole traceback."""
+    lines = traceback.format_exception(e)
+    return f"{lines[-1].strip()}\n\n{''.join(lines[:-1]).rstrip()}"

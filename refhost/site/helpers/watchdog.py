@@ -1,0 +1,42 @@
+"""Sees that files of user plugins changed by hand: toggles, `hooks.py`, extensions. Looks now and then, on a thread."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+from helpers import files, plugins
+from helpers.print_style import PrintStyle
+
+WATCH_SECONDS = float(os.environ.get("WATCH_SECONDS", "0.3"))
+
+
+def register_watchdogs() -> None:
+    threading.Thread(target=_watch, daemon=True, name="Watchdog").start()
+
+
+def _watch() -> None:
+    wait, known = threading.Event(), _look()
+    while not wait.wait(WATCH_SECONDS):
+        seen = _look()
+        changed = [path for path in {*seen, *known} if seen.get(path) != known.get(path)]
+        known = seen
+        if changed:
+            root = Path(files.get_abs_path(files.USER_DIR, files.PLUGINS_DIR))
+            names = sorted({path.relative_to(root).parts[0] for path in changed})
+            PrintStyle.debug("Plugin files changed:", names)
+            plugins.after_plugin_change(names, python_change=any(path.suffix == ".py" for path in changed))
+
+
+def _look() -> dict[Path, int]:
+    seen: dict[Path, int] = {}
+    root = Path(files.get_abs_path(files.USER_DIR, files.PLUGINS_DIR))
+    for pattern in ("*/.toggle-[01]", "*/hooks.py", "*/extensions/**/*.*"):
+        for path in root.glob(pattern):
+            if "__pycache__" not in path.parts:
+                try:
+                    seen[path] = path.stat().st_mtime_ns
+                except FileNotFoundError:
+                    continue  # gone between the two looks
+    return seen

@@ -1,0 +1,1 @@
+"""The live suite: the real Agent Zero, a scripted model, a real browser."""

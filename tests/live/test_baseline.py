@@ -1,0 +1,94 @@
+"""What the real host does without the plugin: the failure that the plugin exists to end."""
+
+from __future__ import annotations
+
+from .browser import Tab
+from .client import Client
+from .effects import Effect
+from .host import LiveHost
+from .model import ScriptedModel, say
+
+HOST = "bare"
+
+
+def test_plain_turn_answers_the_message(client: Client, model: ScriptedModel) -> None:
+    chat = client.new_chat()
+    model.script(say("Good morning."))
+
+    answer = client.ask(chat, "Tell me the weather")
+
+    assert answer == "Good morning."
+    assert client.bubbles(chat, "user") == ["Tell me the weather"]
+    assert client.bubbles(chat, "response") == ["Good morning."]
+    assert [asked.count("Tell me the weather") for asked in model.main] == [1]
+
+
+def test_shell_command_runs_once_and_its_result_reaches_the_model(client: Client, model: ScriptedModel, effect: Effect) -> None:
+    chat = client.new_chat()
+    model.script(effect.once(), say("Written."))
+
+    client.ask(chat, "Write it")
+
+    assert effect.lines == [effect.name]
+    first, second = model.main
+    assert first.count("tool_result") == 0
+    assert second.count("tool_result") == 1
+
+
+def test_nudge_after_a_kill_in_the_tool_runs_the_command_twice(
+    host: LiveHost, client: Client, model: ScriptedModel, effect: Effect
+) -> None:
+    chat = client.new_chat()
+    model.script(effect.gated())
+    client.send(chat, "Write it")
+    effect.wait_for("start")
+
+    host.kill()
+    effect.let_go()
+    effect.wait_for("start", "end")
+    host.start()
+    model.script(effect.gated(), say("Done."))
+    client.nudge(chat)
+
+    effect.wait_for("start", "end", "start", "end")
+    client.wait_answer(chat, "Done.")
+
+
+def test_second_message_to_a_running_tool_replaces_the_first(client: Client, model: ScriptedModel, effect: Effect) -> None:
+    chat = client.new_chat()
+    model.script(effect.gated(), say("Seen."))
+    client.send(chat, "Write it")
+    effect.wait_for("start")
+
+    client.send(chat, "FIRST-ADDITION")
+    client.send(chat, "SECOND-ADDITION")
+
+    client.wait_answer(chat, "Seen.")
+    assert [model.main[-1].count(text) for text in ("FIRST-ADDITION", "SECOND-ADDITION")] == [0, 1]
+
+
+def test_kill_in_the_first_model_call_leaves_no_warning_and_no_answer(host: LiveHost, client: Client, model: ScriptedModel) -> None:
+    chat = client.new_chat()
+    answer = model.hold(say("Too late."))
+    client.send(chat, "Tell me the weather")
+    answer.wait_arrived()
+
+    host.restart()
+
+    known = client.chats()
+    assert chat not in known or not known[chat]["running"]
+    if chat in known:  # the host saves a chat when it is named, before or after the kill
+        assert client.bubbles(chat, "warning") == []
+        assert client.bubbles(chat, "response") == []
+    assert len(model.main) == 1
+
+
+def test_page_shows_a_turn_that_a_person_typed(client: Client, model: ScriptedModel, tab: Tab) -> None:
+    chat = client.new_chat()
+    model.script(say("Good evening."))
+
+    tab.open(chat).send("Hello from the page")
+
+    tab.see("Good evening.")
+    assert tab.count("Hello from the page") == 1
+    assert tab.errors == []

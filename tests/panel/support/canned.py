@@ -1,0 +1,231 @@
+"""A service that answers the panel's calls from memory, for states that a real run reaches rarely.
+
+Shapes as in docs/api.md. It stands in for the service alone; the page, and where it is
+used through `bridge/web.py` the handlers too, are the real ones.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+NOW = 1_795_961_000_000  # 29 Nov 2026, 14:03:20 UTC
+MINUTE = 60_000
+NASTY = '<img src=x onerror="window.__broken=1">'
+
+THREE = ("confirmed_completed", "confirmed_not_completed", "new_attempt")
+
+
+class Refusal(Exception):
+    """What the journal raises: a code, a sentence, perhaps a field."""
+
+    def __init__(self, code: str, text: str, **facts: Any) -> None:
+        super().__init__(text)
+        self.code = code
+        for name, value in facts.items():
+            setattr(self, name, value)
+
+
+def call(n: int, name: str, summary: str = "", *, status: str = "ok", kind: str = "tool", **more: Any) -> dict[str, Any]:
+    at = NOW - (30 - 2 * n) * MINUTE
+    ended = None if status in ("open", "unknown") else at + 4_000
+    arguments = {"runtime": "terminal", "code": summary} if name == "code_execution_tool" else {"text": summary} if summary else None
+    return {
+        "call_id": f"call_{n}",
+        "n": n,
+        "kind": kind,
+        "name": name,
+        "summary": summary,
+        "arguments_masked": arguments,
+        "status": status,
+        "evidence": [],
+        "at": at,
+        "ended_at": ended,
+        "attempts": 1,
+        "abandoned": False,
+        "error": "",
+        "result_text": "On branch main, nothing to commit" if status == "ok" and kind == "tool" else None,
+        **more,
+    }
+
+
+def decision(choice: str, call_id: str | None, *, allowed: bool = True, reason: str = "") -> dict[str, Any]:
+    return {
+        "id": choice,
+        "call_id": call_id,
+        "digest": f"digest-{choice}-{call_id}",
+        "allowed": allowed,
+        "reason": reason,
+        "needs_note": choice.startswith("confirmed"),
+        "needs_ack": choice == "new_attempt",
+        "preview": "",
+    }
+
+
+def run(run_id: str, title: str, *, state: str = "held", code: str = "outcome_unknown", version: int = 12, ago: int = 5) -> dict[str, Any]:
+    return {
+        "run_id": run_id,
+        "version": version,
+        "state": state,
+        "title": title,
+        "chat_id": f"chat_{run_id}",
+        "since": NOW - ago * MINUTE,
+        "created_at": NOW - (ago + 30) * MINUTE,
+        "reason": {"code": code, "text": ""} if state == "held" else None,
+    }
+
+
+def view(which: dict[str, Any], calls: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    decisions: list[dict[str, Any]] = []
+    asked = [item for item in calls if item["status"] in ("open", "unknown") and item["kind"] == "tool"]
+    if which["state"] == "held":
+        for item in asked:
+            decisions += [decision(choice, item["call_id"]) for choice in THREE]
+        unknown = f"step {asked[0]['n']} is still unknown." if asked else "there is nothing to go on from."
+        decisions.append(decision("resume", None, allowed=which["reason"]["code"] == "crash_loop", reason=unknown))
+        decisions.append(decision("stop", None))
+    return {
+        "run": which,
+        "calls": calls,
+        "decisions": decisions,
+        "grants": [],
+        "recorded": [],
+        "messages": [],
+        "processes": [],
+        "events": [{"at": which["created_at"], "text": "admitted"}, {"at": which["since"], "text": which["state"]}],
+        "checked_at": NOW,
+        **more,
+    }
+
+
+def push(run_id: str = "run_push", title: str = "Deploy notes for Friday", **how: Any) -> dict[str, Any]:
+    """The wireframe: three saved steps, and a command that nobody knows the end of."""
+    looked = [
+        {"what": "looked for", "text": "shell receipt: none found"},
+        {"what": "policy", "text": "not on the list of steps that may be repeated"},
+    ]
+    return view(
+        run(run_id, title, **how),
+        [
+            call(1, "", kind="model"),
+            call(2, "code_execution_tool", "git status"),
+            call(3, "", kind="model"),
+            call(4, "code_execution_tool", "git push origin main", status="open", evidence=looked),
+        ],
+    )
+
+
+def report() -> dict[str, Any]:
+    which = run("run_report", "Weekly report (scheduled)", code="model_interrupted", version=7, ago=290)
+    calls = [call(1, "", kind="model"), call(2, "search_engine", "sales of week 47"), call(3, "", kind="model", status="open")]
+    granted = [{"call_id": "call_3", "allowed": True, "reason": "", "most": 3}]
+    return view(which, calls, grants=granted, decisions=[decision("stop", None)])
+
+
+def two_unknown() -> dict[str, Any]:
+    which = run("run_two", "Move the archive", version=9, ago=60)
+    calls = [
+        call(1, "", kind="model"),
+        call(2, "code_execution_tool", "mv archive/2024 /mnt/backup/", status="open"),
+        call(3, "email_send", "to: ana@example.org", status="unknown"),
+    ]
+    return view(which, calls, messages=[{"input_id": "m1", "text": "How is it going?", "state": "waiting", "at": NOW}])
+
+
+def corrupt() -> dict[str, Any]:
+    which = run("run_corrupt", "Read the invoices", code="checkpoint_corrupt", version=4, ago=900)
+    return view(which, [call(1, "", kind="model"), call(2, "document_query", "invoice.pdf")])
+
+
+def finished() -> dict[str, Any]:
+    return view(run("run_done", "Rename the photos", state="completed", version=20, ago=3000), [call(1, "", kind="model"), call(2, "response", "Done.")])
+
+
+class Canned:
+    """The five calls over a few runs. `fail` makes the next call of that name end as told."""
+
+    def __init__(self, *views: dict[str, Any], status: dict[str, Any] | None = None) -> None:
+        self.views = {item["run"]["run_id"]: copy.deepcopy(item) for item in views}
+        self.off = status
+        self.fail: dict[str, Exception] = {}
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    def status(self) -> dict[str, Any]:
+        self._enter("status", {})
+        active = {"active": True, "why_not": None, "restart_needed": False, "backend": "sqlite", "schema": 1, "version": "0.1.0", "unrecorded": []}
+        return {**active, "holds": len(self._held()), **(self.off or {})}
+
+    def recovery_list(self, tab: str, cursor: str | None) -> dict[str, Any]:
+        self._enter("recovery_list", {"tab": tab, "cursor": cursor})
+        shown = sorted(self._held(), key=lambda item: item["run"]["since"])
+        if tab == "all":
+            shown = sorted(self.views.values(), key=lambda item: -item["run"]["since"])
+        items = [{**item["run"], "step": _step(item)} for item in shown]
+        counts = {"needs_you": len(self._held()), "all": len(self.views)}
+        return {"counts": counts, "items": items, "checked_at": NOW, "next": None}
+
+    def recovery_run(self, run_id: str) -> dict[str, Any]:
+        self._enter("recovery_run", {"run_id": run_id})
+        if run_id not in self.views:
+            raise Refusal("unknown_run", "There is no such run.")
+        return copy.deepcopy(self.views[run_id])
+
+    def recovery_decide(self, **said: Any) -> dict[str, Any]:
+        self._enter("recovery_decide", said)
+        item = self._at(said)
+        item["recorded"].append({"id": said["decision"], "call_id": said["call_id"], "note": said["note"], "at": NOW, "origin": said["origin"]})
+        for one in item["calls"]:
+            if one["call_id"] == said["call_id"]:
+                one["status"] = "confirmed" if said["decision"] == "confirmed_completed" else "superseded"
+        item["decisions"] = [one for one in item["decisions"] if one["call_id"] != said["call_id"] or one["call_id"] is None]
+        waits = any(one["call_id"] for one in item["decisions"])
+        self._move(item, "stopped" if said["decision"] == "stop" else "held" if waits else "queued")
+        return {"run": copy.deepcopy(item["run"])}
+
+    def recovery_grant(self, **said: Any) -> dict[str, Any]:
+        self._enter("recovery_grant", said)
+        item = self._at(said)
+        item["grants"] = []
+        self._move(item, "queued")
+        return {"run": copy.deepcopy(item["run"])}
+
+    def elsewhere(self, run_id: str, choice: str, note: str = "Seen on the web page.") -> None:
+        """The same decision in another tab."""
+        item = self.views[run_id]
+        said = {"id": choice, "call_id": "call_4", "note": note, "at": NOW, "origin": "panel"}
+        item["recorded"].append(said)
+        item["calls"][-1]["status"] = "confirmed"
+        self._move(item, "queued")
+
+    def _enter(self, name: str, body: dict[str, Any]) -> None:
+        self.asked.append((name, body))
+        if name in self.fail:
+            raise self.fail.pop(name)
+
+    def _held(self) -> list[dict[str, Any]]:
+        return [item for item in self.views.values() if item["run"]["state"] == "held"]
+
+    def _at(self, said: dict[str, Any]) -> dict[str, Any]:
+        item = self.views.get(said["run_id"])
+        if item is None:
+            raise Refusal("unknown_run", "There is no such run.")
+        if item["run"]["version"] != said["version"]:
+            raise Refusal("stale_version", "This run changed since it was shown. Nothing was recorded.")
+        return item
+
+    def _move(self, item: dict[str, Any], state: str) -> None:
+        item["run"].update(state=state, version=item["run"]["version"] + 1, since=NOW)
+        if state != "held":
+            item["run"]["reason"] = None
+            item["decisions"] = []
+
+
+def _step(item: dict[str, Any]) -> dict[str, Any]:
+    calls = item["calls"]
+    at = next((one for one in calls if one["status"] in ("open", "unknown")), calls[-1])
+    return {"n": at["n"], "of": at["n"], "kind": at["kind"], "name": at["name"], "summary": at["summary"]}
+
+
+def failure(code: str, text: str, facts: dict[str, Any]) -> Exception:
+    """An error of the journal by its code, or a fault of our own."""
+    return ZeroDivisionError(text) if code == "internal" else Refusal(code, text or "The journal is out of reach.", **facts)

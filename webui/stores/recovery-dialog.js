@@ -1,0 +1,88 @@
+/**
+ * What the host's modal lacks: a role, a name, focus that stays inside and goes back.
+ * It sets attributes on the modal that it is given and takes nothing else over.
+ */
+
+const FOCUSABLE = [
+  "a[href]",
+  "button:not([disabled])",
+  "input:not([disabled])",
+  "textarea:not([disabled])",
+  "select:not([disabled])",
+  '[tabindex]:not([tabindex="-1"])',
+].join(",");
+
+let modal = null;
+let opener = null;
+
+/** Remember who opened the panel; called before the host builds the modal. */
+export function openedBy(element) {
+  opener = element ?? document.activeElement;
+}
+
+export function enter(root) {
+  opener ??= document.activeElement;
+  modal = root.closest(".modal-inner");
+  if (!modal) return;
+  const title = modal.querySelector(".modal-title");
+  if (title) title.id = "rx-modal-title";
+  modal.setAttribute("role", "dialog");
+  modal.setAttribute("aria-modal", "true");
+  modal.setAttribute("aria-labelledby", "rx-modal-title");
+  modal.querySelector(".modal-close")?.setAttribute("aria-label", "Close");
+  modal.addEventListener("keydown", keepInside);
+}
+
+export function leave() {
+  modal?.removeEventListener("keydown", keepInside);
+  modal = null;
+  const before = opener;
+  opener = null;
+  // A menu entry is hidden by now; its menu button, or the message box, takes the focus instead.
+  for (const place of [before, "#header-more", "#toggle-sidebar", "#chat-input"]) {
+    const element = typeof place === "string" ? document.querySelector(place) : place;
+    if (element?.isConnected && isVisible(element) && element !== document.body) {
+      element.focus({ preventScroll: true });
+      return;
+    }
+  }
+}
+
+/** Focus the first of these ids that is on the page, once what was just decided is drawn. */
+export function focusOn(...ids) {
+  globalThis.requestAnimationFrame?.(() => {
+    for (const id of ids) {
+      const element = document.getElementById(id);
+      if (!element || !isVisible(element)) continue;
+      element.focus({ preventScroll: true });
+      element.scrollIntoView({ block: "nearest" });
+      return;
+    }
+  });
+}
+
+/** Scroll something into view without moving the focus to it. */
+export function reveal(id) {
+  globalThis.requestAnimationFrame?.(() => document.getElementById(id)?.scrollIntoView({ block: "nearest" }));
+}
+
+function keepInside(event) {
+  if (event.key !== "Tab") return;
+  const stops = [...modal.querySelectorAll(FOCUSABLE)].filter(
+    (element) => isVisible(element) && !element.closest("[inert]"),
+  );
+  if (!stops.length) return;
+  const first = stops[0];
+  const last = stops[stops.length - 1];
+  if (event.shiftKey && document.activeElement === first) {
+    event.preventDefault();
+    last.focus();
+  } else if (!event.shiftKey && document.activeElement === last) {
+    event.preventDefault();
+    first.focus();
+  }
+}
+
+function isVisible(element) {
+  return element.getClientRects().length > 0;
+}

@@ -1,0 +1,340 @@
+/**
+ * Words of the Recovery panel: states, steps, decisions, ages, problems.
+ * Pure functions of what the API answered; nothing here touches the page or the network.
+ */
+
+const STATES = {
+  held: { icon: "front_hand", word: "On hold", tone: "hold" },
+  queued: { icon: "schedule", word: "Waiting to go on", tone: "run" },
+  running: { icon: "play_circle", word: "Running", tone: "run" },
+  completed: { icon: "check_circle", word: "Finished", tone: "ok" },
+  failed: { icon: "error", word: "Ended with an error", tone: "danger" },
+  stopped: { icon: "stop_circle", word: "Stopped", tone: "plain" },
+};
+
+export function stateOf(run) {
+  return STATES[run?.state] ?? { icon: "help", word: "State not known", tone: "plain" };
+}
+
+const TOOLS = {
+  code_execution_tool: "shell or code",
+  input: "keyboard input to a shell",
+  browser: "browser",
+  browser_agent: "browser",
+  response: "final answer",
+  call_subordinate: "subordinate agent",
+  parallel: "parallel steps",
+  wait: "wait",
+};
+
+/** What a person calls this step; the tool's own name is kept when we have no better one. */
+export function stepName(call) {
+  if (!call) return "";
+  if (call.kind === "model") return "model call";
+  if (call.kind === "utility") return "background model call";
+  if (call.kind === "delivery") return "delivery of an answer";
+  return TOOLS[call.name] ?? String(call.name || "step").replaceAll("_", " ");
+}
+
+const RUNS_IN_A_SHELL = /shell|terminal|code_execution|^input$|command|process/i;
+
+/** A command in a shell is a process of its own: it outlives a restart of the server. */
+export function mayStillRun(call) {
+  if (!call || call.kind !== "tool" || call.abandoned) return false;
+  return isOpen(call) && RUNS_IN_A_SHELL.test(call.name || "");
+}
+
+const MARKS = {
+  ok: { icon: "check", word: "Result saved, will be reused", tone: "ok" },
+  error: { icon: "check", word: "Error of the step saved, will be reused", tone: "ok" },
+  confirmed: { icon: "how_to_reg", word: "Decided: it happened", tone: "ok" },
+  superseded: { icon: "alt_route", word: "Replaced by a later message", tone: "plain" },
+  interrupted: { icon: "question_mark", word: "Interrupted, may still be running", tone: "hold" },
+  unknown: { icon: "question_mark", word: "Started, outcome unknown", tone: "hold" },
+  open: { icon: "question_mark", word: "Started, no result saved", tone: "hold" },
+};
+
+const FINAL = new Set(["completed", "failed", "stopped"]);
+
+/** Done and unknown differ in shape and word, never only in colour. */
+export function callMark(call, run = null) {
+  if (call?.abandoned) return { icon: "inventory_2", word: "Set aside, kept as a record", tone: "plain" };
+  const mark = MARKS[call?.status] ?? MARKS.unknown;
+  if (call?.status === "open" && run?.state === "running") {
+    return { icon: "more_horiz", word: "Running now", tone: "run" };
+  }
+  if (!FINAL.has(run?.state)) return mark;
+  return { ...mark, word: mark.word.replace(", will be reused", "") };
+}
+
+/** No result, and nobody has said yet what happened. */
+export function isOpen(call) {
+  return call?.status === "open" || call?.status === "unknown";
+}
+
+const CHOICES = {
+  grant: {
+    label: "Allow more attempts",
+    consequence: "The model is asked again. A provider may charge for it again.",
+    record: "Allow more attempts",
+    said: "more attempts were allowed",
+  },
+  confirmed_completed: {
+    label: "It happened",
+    consequence: "The step counts as done. It will not run.",
+    record: "Record: it happened",
+    said: "it happened",
+  },
+  confirmed_not_completed: {
+    label: "It did not happen",
+    consequence: "The step may run again.",
+    record: "Record: it did not happen",
+    said: "it did not happen",
+  },
+  new_attempt: {
+    label: "Start the step over",
+    consequence: "It may then have happened twice.",
+    record: "Start the step over",
+    said: "start the step over",
+  },
+  resume: {
+    label: "Resume",
+    consequence: "The run goes on from the last saved step.",
+    record: "Resume the run",
+    said: "resume",
+  },
+  stop: {
+    label: "Stop the run",
+    consequence: "Nothing more will run. Records stay.",
+    record: "Stop the run",
+    said: "stop the run",
+  },
+};
+
+export function choiceOf(id) {
+  return CHOICES[id] ?? { label: id, consequence: "", record: "Record", said: String(id) };
+}
+
+const ORDER = Object.keys(CHOICES);
+
+/**
+ * The rows of the form: the choices for one call, then those for the run. Whether one is
+ * allowed, and why not, is the server's word.
+ */
+export function optionsFor(detail, callId) {
+  const offered = (detail?.decisions ?? []).filter((d) => d.call_id == null || d.call_id === callId);
+  const grants = (detail?.grants ?? [])
+    .filter((g) => g.call_id === callId)
+    .map((g) => ({ ...g, id: "grant", digest: "", needs_note: false, needs_ack: false, preview: "" }));
+  const rows = [...grants, ...offered].map((option) => {
+    const words = choiceOf(option.id);
+    const text = option.allowed ? option.preview || words.consequence : `Not available: ${lower(option.reason)}`;
+    return { ...option, label: words.label, text };
+  });
+  return rows.sort((a, b) => ORDER.indexOf(a.id) - ORDER.indexOf(b.id));
+}
+
+function lower(text) {
+  const sentence = String(text || "the server does not offer it.");
+  return sentence[0].toLowerCase() + sentence.slice(1);
+}
+
+const LONG = 8;
+const TAIL = 5;
+
+/** In a long run the early steps whose results are saved are folded away; nothing else ever is. */
+export function stepsShown(calls, all) {
+  if (all || calls.length <= LONG) return calls;
+  return calls.filter((call, at) => at >= calls.length - TAIL || isOpen(call) || call.status !== "ok" || call.abandoned);
+}
+
+/** Calls that need an answer of a person, in the order of the run. */
+export function undecided(detail) {
+  const asked = new Set();
+  for (const option of [...(detail?.decisions ?? []), ...(detail?.grants ?? [])]) {
+    if (option.call_id != null) asked.add(option.call_id);
+  }
+  return (detail?.calls ?? []).filter((call) => asked.has(call.call_id));
+}
+
+export function recordLabel(draft) {
+  if (!draft?.decision) return "Record decision";
+  if (draft.decision !== "grant") return choiceOf(draft.decision).record;
+  return draft.attempts === 1 ? "Allow 1 more attempt" : `Allow ${draft.attempts} more attempts`;
+}
+
+/** What is still missing in the form, by field; empty when it may be sent. */
+export function missing(draft, option) {
+  if (!option) return { decision: "Choose what is true. Nothing is chosen for you." };
+  const found = {};
+  if (option.needs_note && !draft.note.trim()) {
+    found.note = "Write how you know. This is kept with the run.";
+  }
+  if (option.needs_ack && !draft.ack) {
+    found.ack = "Tick the box to go on, or choose something else.";
+  }
+  return found;
+}
+
+const HOLDS = {
+  outcome_unknown: "A step was started; no result was saved.",
+  not_servable: "A saved result cannot be used again.",
+  model_interrupted: "A model call was cut off. No answer was saved.",
+  diverged: "The run took another path than before.",
+  unrecorded_step: "A step was passed without a record.",
+  masked_value_lost: "A step needs a value that is hidden in the records.",
+  crash_loop: "The run ended Agent Zero several times.",
+  chat_moved_on: "The chat changed while the run was not active.",
+  chat_gone: "The chat of this run was deleted.",
+  checkpoint_corrupt: "A record could not be read. The run is left exactly as it was.",
+  restored: "The journal was restored from an earlier state.",
+  world_drift: "Something outside changed since the last saved step.",
+  ask: "This chat asks before a run goes on after a restart.",
+};
+
+export function reasonText(item) {
+  return item?.reason?.text || HOLDS[item?.reason?.code] || "";
+}
+
+const WHY = {
+  outcome_unknown:
+    "The step was started, but no result was saved. Agent Zero cannot tell whether it finished, so nothing was repeated.",
+  model_interrupted:
+    "The model call was cut off before its answer was saved. Nothing was sent again.",
+  checkpoint_corrupt:
+    "A record of this run could not be read. Agent Zero did not try to repair it. The run is left exactly as it was.",
+  crash_loop:
+    "Agent Zero ended several times while this run was going on. It was not started again.",
+  chat_moved_on:
+    "The chat was used while this run was not active. Nothing in the chat was overwritten.",
+  chat_gone: "The chat of this run was deleted. Nothing was repeated.",
+};
+
+/** The paragraph under the title: what is known, what is not, what is safe. */
+export function why(run) {
+  return WHY[run?.reason?.code] ?? reasonText(run);
+}
+
+/** "Step 4 · shell or code" */
+export function stepLine(item) {
+  const step = item?.step;
+  if (!step) return "";
+  const place = step.of > step.n ? `Step ${step.n} of ${step.of}` : `Step ${step.n}`;
+  return `${place} · ${stepName(step)}`;
+}
+
+export function headline(counts, tab) {
+  const waiting = counts?.needs_you ?? 0;
+  if (!waiting) return tab === "all" ? "Nothing is waiting for you." : "";
+  return `${needs(waiting)}. Finished steps are saved and will not run again.`;
+}
+
+export function needs(n) {
+  return n === 1 ? "1 run needs you" : `${n} runs need you`;
+}
+
+export function plural(n, one, many) {
+  return `${n} ${n === 1 ? one : many}`;
+}
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+/** How long ago, in whole units a person would say. `words` formats a date in the user's zone. */
+export function age(at, now, words) {
+  const past = Math.max(0, now - at);
+  if (past < MINUTE) return "just now";
+  if (past < 60 * MINUTE) return `${Math.floor(past / MINUTE)} min ago`;
+  if (past < DAY) return `${Math.floor(past / (60 * MINUTE))} h ago`;
+  return words(at);
+}
+
+export function iso(at) {
+  return Number.isFinite(at) ? new Date(at).toISOString() : "";
+}
+
+/** The names that the records use, for whoever looks for them in a log. */
+export function idsOf(call) {
+  return [call?.name, call?.call_id].filter(Boolean).join(" · ");
+}
+
+/** Arguments as a person reads them: plain text as it is, anything else as indented JSON. */
+export function argumentsText(call) {
+  const shown = call?.arguments_masked;
+  if (shown == null) return "";
+  if (typeof shown === "string") return shown;
+  const values = Object.entries(shown);
+  const plain = values.every(([, value]) => value === null || typeof value !== "object");
+  if (!plain) return JSON.stringify(shown, null, 2);
+  return values.map(([name, value]) => `${name}: ${value}`).join("\n");
+}
+
+/** One sentence for the stale banner: what is different now. */
+export function whatChanged(before, after) {
+  if (!after) return "This run changed while you were reading.";
+  const old = new Map((before?.calls ?? []).map((call) => [call.call_id, call]));
+  const known = new Set((before?.recorded ?? []).map((entry) => entry.at + entry.id));
+  const said = (after.recorded ?? []).find((entry) => !known.has(entry.at + entry.id));
+  const changed = (after.calls ?? []).find((call) => old.get(call.call_id)?.status !== call.status);
+  let what = "";
+  if (said) what = `it was decided elsewhere: ${choiceOf(said.id).said}`;
+  else if (changed) what = `step ${changed.n}: ${lower(callMark(changed, after.run).word)}`;
+  else if (before?.run?.state !== after.run?.state) what = `it is now ${lower(stateOf(after.run).word)}`;
+  return what ? `This run changed while you were reading: ${what}.` : "This run changed while you were reading.";
+}
+
+/** What the page says when an answer did not come or was no answer. */
+export function problemOf(reply, { deciding = false } = {}) {
+  const safe = deciding ? "Your note is kept here." : "No run was changed.";
+  if (reply.status === 0) return { text: "Agent Zero is not reachable.", safe, lost: true };
+  const code = reply.body?.code ?? "";
+  const text = deciding ? "The decision was not recorded." : "The journal could not be read.";
+  if (code === "commit_timeout") {
+    const unsure = "It is not known yet whether the decision was recorded.";
+    return { text: unsure, safe: "Sending it again is safe. Your note is kept here.", detail: "" };
+  }
+  if (code === "internal") {
+    return { text: deciding ? "The answer did not arrive in full." : text, safe, detail: `Reference ${reply.body.ref}` };
+  }
+  if (code === "unknown_run") return { text: "This run is not in the journal any more.", safe: "" };
+  return { text, safe, detail: reply.body?.text ?? "" };
+}
+
+/** Which chats wait for a person, from Agent Zero's own push; background tasks are chats, too. */
+export function holdsIn(snapshot) {
+  const holds = {};
+  for (const chat of [...(snapshot?.contexts ?? []), ...(snapshot?.tasks ?? [])]) {
+    const mark = chat?._durable_execution;
+    if (chat?.id && mark?.state === "held") {
+      holds[chat.id] = { run_id: String(mark.run_id ?? ""), text: String(mark.text ?? "") };
+    }
+  }
+  return holds;
+}
+
+/** What a person should know about the plugin itself while it is active. */
+export function notes(status) {
+  const found = [];
+  if (status?.store_problem) found.push(`The journal cannot be written right now: ${status.store_problem}`);
+  const late = status?.protected_from_next_message?.length ?? 0;
+  if (late === 1) found.push("1 running chat is protected from its next message.");
+  if (late > 1) found.push(`${late} running chats are protected from their next message.`);
+  if (status?.unrecorded?.length) found.push(`Not recorded yet: ${status.unrecorded.join("; ")}.`);
+  return found;
+}
+
+/** Why the panel cannot decide anything now. */
+export function offTitle(status) {
+  return status?.why_not?.code === "off" ? "Durable Execution is off." : "Durable Execution did not start.";
+}
+
+const OFF = {
+  off: "Work is not recorded, and nothing is continued after a restart. Switch it on under Plugins.",
+  host_changed: "These Agent Zero files changed since the last review. Update the plugin, or restore the files and switch it on again.",
+  restart_needed: "Agent Zero must restart before new work is recorded.",
+};
+
+export function offText(status) {
+  const { code, text } = status?.why_not ?? {};
+  return OFF[code] ?? String(text ?? "").replace(/^Durable Execution did not start[:.]?\s*/, "");
+}
