@@ -37,6 +37,7 @@ class Activation:
     projectors: dict[str, Projector] = field(default_factory=dict)
     announced: set[tuple[str, str]] = field(default_factory=set)
     claiming: set[tuple[str, str]] = field(default_factory=set)
+    closing: set[str] = field(default_factory=set)  # chats whose run is closed and whose task is ending
     unprotected: set[str] = field(default_factory=set)
     store_problem: str | None = None
     closed: bool = False

@@ -7,7 +7,9 @@ briefly, and what cannot be recorded is refused before it starts.
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
 import uuid
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from .activation import Activation
 
 REFUSED_OTHER = "A message with this id was already sent with other content. It was refused; nothing was started."
+_LOOK_S = 5.0
 _inside = threading.local()  # .action: the person's action that the host's own inner calls belong to
 
 
@@ -47,7 +50,7 @@ def communicate_start(active: Activation, data: dict[str, Any]) -> None:
         active.announced.discard((ctx.id, msg.id))
         return
     if not msg.id:
-        msg.id = str(uuid.uuid4())
+        _name(ctx, msg)
     with active.chat_lock(ctx.id):
         session = active.sessions.get(ctx.id)
         try:
@@ -69,6 +72,14 @@ def communicate_start(active: Activation, data: dict[str, Any]) -> None:
             active.announced.discard((ctx.id, msg.id))
 
 
+def _name(ctx: Any, msg: Any) -> None:
+    """A message without an id gets one, and so does its bubble: a rebuilt chat must not draw it again."""
+    msg.id = str(uuid.uuid4())
+    last = ctx.log.logs[-1] if ctx.log.logs else None
+    if last is not None and last.type == "user" and not last.id:
+        last.id = msg.id
+
+
 def communicate_end(active: Activation, data: dict[str, Any]) -> None:
     """Callers wait for a task of ours, which also ends when the run is held; never for the host's."""
     session = data.get("_durable_session")
@@ -79,18 +90,24 @@ def communicate_end(active: Activation, data: dict[str, Any]) -> None:
         _forget(active, session, "stopped")
         return
     if getattr(_inside, "action", "") != "nudge":  # nudge stores what we return as the chat's own task
-        data["result"] = active.task(_answer, session, data["result"])
+        data["result"] = active.task(_answer, session)
 
 
-async def _answer(session: Session, task: Any) -> Any:
-    import asyncio
-
+async def _answer(session: Session) -> Any:
+    """What a caller gets: the turn's own end, or at once that it waits for a person."""
     outcome = session.outcome
-    while not outcome.done() and task.is_alive():
-        await asyncio.wait({asyncio.wrap_future(outcome)}, timeout=1.0)
-    if outcome.done() and outcome.result() == "held":
+    while not outcome.done():
+        await asyncio.wait({asyncio.wrap_future(outcome)}, timeout=_LOOK_S)
+        if not outcome.done() and session.is_lost():
+            return "This turn ended without an answer. Open Recovery in the sidebar."
+    word = outcome.result()
+    if word == "held":
         return notify.HELD_ANSWER
-    return await task.result()
+    if word == "ended":
+        if session.error is not None:
+            raise session.error
+        return session.answer
+    return session.ended_by or "This turn was stopped."
 
 
 def _is_recorded(active: Activation, ctx: Any) -> bool:
@@ -99,11 +116,20 @@ def _is_recorded(active: Activation, ctx: Any) -> bool:
         return False
     if ctx.id in active.sessions:
         return True
+    _let_close(active, ctx)
     if ctx.is_running():  # it ran before we were switched on: protected from its next message
         active.unprotected.add(ctx.id)
         return False
     active.unprotected.discard(ctx.id)
     return bool(ctx.get_agent().number == 0)
+
+
+def _let_close(active: Activation, ctx: Any) -> None:
+    """A turn whose run was closed a moment ago may still be on its last lines: it takes no message any more."""
+    deadline = time.monotonic() + waiting.SYNC_S
+    while ctx.id in active.closing and ctx.is_running() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    active.closing.discard(ctx.id)
 
 
 def content_of(msg: Any) -> dict[str, Any]:
@@ -130,9 +156,7 @@ def _repeat(active: Activation, session: Session | None, ctx: Any, run: Run) -> 
     if run.state is RunState.COMPLETED:
         return active.answer(str(run.answer or ""))
     if session is not None and session.run.run_id == run.run_id:
-        if session.phase is Phase.RUNNING and ctx.task is not None:
-            return active.task(_answer, session, ctx.task)
-        return active.answer(notify.HELD_ANSWER)
+        return active.task(_answer, session)
     return active.answer(f"This message was already handled; its run is {run.state.value}.")
 
 
@@ -187,7 +211,7 @@ def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, dat
         ctx.paused = False
         agent = ctx.get_agent()
         if agent.intervention is not None:  # the host has one slot; ours has room
-            data["result"] = active.task(_answer, session, ctx.task)
+            data["result"] = active.task(_answer, session)
         else:
             data["_durable_session"] = session
     elif session.phase is Phase.RUNNING:

@@ -40,16 +40,21 @@ def held(session: Session, hold: Hold) -> None:
     ctx = session.context()
     if ctx is None:
         return
-    warn(ctx, "Waiting for your decision", hold_text(hold), f"durable-hold-{session.run.run_id}-{hold.since}")
+    text = hold_text(session, hold)
+    warn(ctx, "Waiting for your decision", text, f"durable-hold-{session.run.run_id}-{hold.since}")
     badge(ctx, session.run, hold)
     ctx.log.set_progress("On hold: open Recovery to decide", 0, False)
-    _refresh()
+    refresh()
 
 
-def hold_text(hold: Hold) -> str:
+def hold_text(session: Session, hold: Hold) -> str:
     """What the warning says: the step, what is known, what to do."""
-    shell = hold.reason is HoldReason.OUTCOME_UNKNOWN
-    parts = [hold.text.strip(), STILL_RUNNING if shell else "", "Open Recovery in the sidebar to decide."]
+    view = session.activation.journal.run_view(session.run.run_id)
+    step = next((call for call in view["calls"] if call["call_id"] == hold.call_id), None)
+    parts = [f"Step {step['n']}, {step['name']}: {step['summary']}." if step else "", view["run"]["reason"]["text"]]
+    if hold.reason is HoldReason.OUTCOME_UNKNOWN:
+        parts.append(STILL_RUNNING)
+    parts.append("Open Recovery in the sidebar to decide.")
     return " ".join(part for part in parts if part)
 
 
@@ -62,7 +67,7 @@ def badge(ctx: Any, run: Run, hold: Hold | None) -> None:
             BADGE,
             {"state": "held", "run_id": run.run_id, "text": hold.text, "since": hold.since},
         )
-    _refresh()
+    refresh()
 
 
 def released(session: Session) -> None:
@@ -86,7 +91,7 @@ def store(session: Session, problem: str | None) -> None:
         if not any(item.id == ident for item in ctx.log.logs):
             text = f"{problem} This step waits and is not lost. It goes on when the journal can be written."
             warn(ctx, "The journal cannot be written", text, ident)
-    _refresh()
+    refresh()
 
 
 def warn(ctx: Any, heading: str, text: str, ident: str) -> None:
@@ -108,7 +113,7 @@ def toast(text: str, titles: list[str] | None = None, ident: str = "durable_exec
     )
 
 
-def _refresh() -> None:
+def refresh() -> None:
     from helpers.state_monitor_integration import mark_dirty_all
 
     mark_dirty_all(reason="durable_execution")

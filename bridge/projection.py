@@ -20,6 +20,7 @@ from ..journal.trees import Pack, Tree
 
 LOG_ITEMS = 1000  # the host keeps as many of a stored chat
 MARK = "durable_execution"  # our key in a chat's data
+VOLATILE = "_durable_volatile"  # what tools left open in memory; the underscore keeps it out of chat.json
 _REBUILT_BY_HOST = {"ctx_window"}
 _PROVIDER_STATE = ("response_id", "previous_response_id")
 _RETRIES = 3
@@ -145,7 +146,7 @@ def volatile_state(ctx: Any) -> list[str]:
             lost.append("shell sessions with their working directory and environment")
     if ctx.data.get("_parallel_jobs"):
         lost.append("parallel jobs that were still running")
-    lost.extend(ctx.data.get("_durable_volatile", ()))
+    lost.extend(ctx.data.get(VOLATILE, ()))
     return sorted(set(lost))
 
 

@@ -16,7 +16,7 @@ from ..journal.errors import Corrupt, JournalError
 from ..journal.records import Call, Hold, HoldReason, Permission, Run, RunState
 from . import messages, notify, policies, standing
 from .admission import message_of
-from .projection import MARK, Point, chain, rebuild
+from .projection import Point, rebuild
 from .session import Phase, Session
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _rebuild(session: Session, point: Point) -> None:
     present = messages.in_history(ctx)
     session.messages = [message for message in session.messages if message.id not in present]
     persist_chat.save_tmp_chat(ctx)
-    notify._refresh()
+    notify.refresh()
 
 
 def _permission_now(active: Activation, session: Session, call: Call) -> Permission:
@@ -265,5 +265,3 @@ def _end(active: Activation, session: Session, run: Run) -> None:
     notify.badge(ctx, run, None)
     stopping.tell(active, session, ctx, from_point=fresh and not was_parked)
 
-
-__all__ = ["MARK", "chain", "launch", "released", "scan", "start_launching"]

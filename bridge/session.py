@@ -95,6 +95,8 @@ class Session:
     fresh: bool = False  # the chat stands exactly at its resume point
     volatile: list[str] = field(default_factory=list)
     ended_by: str = ""
+    answer: Any = None  # what the turn returned
+    error: Exception | None = None  # or raised
     lock: threading.RLock = field(default_factory=threading.RLock)
     outcome: Future[str] = field(default_factory=Future)
     on_passed: Callable[[], None] | None = None
@@ -108,6 +110,11 @@ class Session:
         from agent import AgentContext
 
         return AgentContext.get(self.chat_id)
+
+    def is_lost(self) -> bool:
+        """The run counts as running and no coroutine works on it: something ended the task behind our back."""
+        ctx = self.context()
+        return self.phase is Phase.RUNNING and (ctx is None or not ctx.is_running())
 
     # -- position ---------------------------------------------------------------
 

@@ -44,7 +44,7 @@ def tell(active: Activation, session: Session, ctx: Any, *, from_point: bool) ->
     ctx.log.set_initial_progress()
     if touched:
         persist_chat.save_tmp_chat(ctx)
-    notify._refresh()
+    notify.refresh()
 
 
 def _put_back(agent: Any, call: Call) -> None:

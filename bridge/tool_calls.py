@@ -14,12 +14,14 @@ from ..journal.codec import Opaque, decode, encode
 from ..journal.errors import JournalError
 from ..journal.records import Call, Outcome, Proceed, Serve
 from . import messages, outcomes, paths, policies, waiting
+from .projection import VOLATILE
 from .session import OpenTool, Session, of_agent
 
 if TYPE_CHECKING:
     from .activation import Activation
 
 TOLD = "The outcome of this step is unknown: {why}. It may have happened and may still be running. Check before you run it again."
+_LEAVES_OPEN = {"browser": "open browser pages"}
 _NOT_CARRIED = {"agent", "log", "loop_data", "args", "message", "name", "method", "progress", "execute", "after_execution"}
 
 
@@ -93,6 +95,8 @@ async def _live(
 
     if step.replayed and tool.name == policies.WAIT:
         policies.shorten_wait(tool, step.call, active.journal.clock.now())
+    if tool.name in _LEAVES_OPEN:
+        tool.agent.context.data.setdefault(VOLATILE, set()).add(_LEAVES_OPEN[tool.name])
     carried = {key: id(value) for key, value in vars(tool).items()}
     try:
         response = await execute(**kwargs)

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import threading
 import time
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
 from ..journal.ids import InputId
 from ..journal.records import RunState
 from . import messages, notify, waiting
-from .projection import chain, volatile_state
 from .session import Binding, Phase, Session, bound, of_agent
 
 if TYPE_CHECKING:
     from .activation import Activation
 
-_depth: ContextVar[int] = ContextVar("durable_execution_depth", default=0)
 _NEXT_TURN_S = 30.0
 
 
@@ -32,22 +29,16 @@ def chain_start(active: Activation, data: dict[str, Any]) -> None:
         return
     binding = bound.get()
     if binding is not None and binding.session is session and binding.is_current:
-        _depth.set(_depth.get() + 1)
-        data["_durable_inner"] = True
-        return
+        return  # the chain goes on with a superior; its outermost level closes the run
     if session.phase is not Phase.RUNNING or agent.number != 0:
         data["exception"] = notify.stopped(notify.HELD_ANSWER)
         return
     bound.set(Binding(session, session.generation))
-    _depth.set(0)
     data["_durable_bound"] = bound.get()
 
 
 async def chain_end(active: Activation, data: dict[str, Any]) -> None:
     """Close the run where the outermost chain ends; the last checkpoint goes with it."""
-    if data.get("_durable_inner"):
-        _depth.set(_depth.get() - 1)
-        return
     binding: Binding | None = data.get("_durable_bound")
     if binding is None or not binding.is_current or not binding.session.activation.is_on:
         return
@@ -74,8 +65,10 @@ async def _close(active: Activation, session: Session, data: dict[str, Any]) -> 
     else:
         session.projector.stored(point)
     session.passed_cursor()
+    session.answer, session.error = data["result"], error
     with session.lock:
         session.phase = Phase.ENDED
+    active.closing.add(session.chat_id)
     active.drop(session)
     session.say("ended")
     if left:
@@ -131,5 +124,3 @@ async def step_start(active: Activation, agent: Any) -> None:
     future.add_done_callback(lambda done: session.projector.stored(point) if not done.cancelled() and done.exception() is None else None)
     messages.forget_delivered(session, delivered)
 
-
-__all__ = ["chain", "chain_end", "chain_start", "monologue_start", "step_start", "volatile_state"]

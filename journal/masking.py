@@ -174,7 +174,14 @@ def _spellings(value: str) -> set[str]:
     urls.add(quote_plus(value, errors="surrogatepass"))
     lower = {_HEX.sub(lambda found: found[0].lower(), url) for url in urls}
     escaped = {json.dumps(value, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
-    return {value} | escaped | urls | lower
+    return {value} | escaped | urls | lower | _descriptions(value)
+
+
+def _descriptions(value: str) -> set[str]:
+    """As Python describes a text or its bytes; which quotation mark is escaped depends on what stands around it."""
+    plain = {repr(value)[1:-1], repr(value.encode("utf-8", "surrogatepass"))[2:-1]}
+    plain = {text.replace("\\'", "'") for text in plain}
+    return plain | {text.replace("'", "\\'") for text in plain}
 
 
 def _as_bytes(text: str) -> str:

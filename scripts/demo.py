@@ -193,7 +193,8 @@ def main() -> int:
     parser.add_argument("--effects", default="", help="file to which the command appends a line for each effect")
     parser.add_argument("--port", type=int, default=0, help="port of the page; any free one by default")
     asked = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    for wish in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(wish, signal.default_int_handler)  # either way what was started is ended
     with tempfile.TemporaryDirectory(prefix="durable-demo-") as name:
         folder = Path(name)
         effects = Path(asked.effects).absolute() if asked.effects else folder / "effects.txt"

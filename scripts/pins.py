@@ -117,25 +117,25 @@ def _missing(text: str) -> str:
     raise Refused(text)
 
 
-def read() -> list[dict[str, object]]:
-    return json.loads(UPSTREAM.read_text(encoding="utf-8"))["hosts"] if UPSTREAM.exists() else []
+def read(file: Path) -> list[dict[str, object]]:
+    return json.loads(file.read_text(encoding="utf-8"))["hosts"] if file.exists() else []
 
 
-def write(host: Path, label: str) -> None:
+def write(host: Path, label: str, file: Path) -> None:
     """Replace the entry of this label, or add it. Other entries stay."""
     new = entry(host, label)
-    hosts = [old for old in read() if old["label"] != new["label"]] + [new]
+    hosts = [old for old in read(file) if old["label"] != new["label"]] + [new]
     text = json.dumps({"schema": SCHEMA, "hosts": sorted(hosts, key=lambda each: str(each["label"]))}, indent=2, sort_keys=True)
-    UPSTREAM.write_text(text + "\n", encoding="utf-8")
-    print(f"UPSTREAM.json: {new['label']}, {len(dict(new['files']))} files, {len(dict(new['replay']))} replay sources")
+    file.write_text(text + "\n", encoding="utf-8")
+    print(f"{file.name}: {new['label']}, {len(dict(new['files']))} files, {len(dict(new['replay']))} replay sources")
 
 
-def check(host: Path, label: str) -> int:
+def check(host: Path, label: str, file: Path) -> int:
     """Print what differs between the checkout and its entry; return an exit code."""
     new = entry(host, label)
-    old = next((each for each in read() if each["label"] == new["label"]), None)
+    old = next((each for each in read(file) if each["label"] == new["label"]), None)
     if old is None:
-        print(f"UPSTREAM.json has no entry {new['label']}")
+        print(f"{file.name} has no entry {new['label']}")
         return 1
     wrong = 0
     for part in ("files", "replay"):
@@ -154,11 +154,12 @@ def main() -> int:
     parser.add_argument("host", type=Path, help="a git checkout of Agent Zero")
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     parser.add_argument("--label", default="", help="name of the version; the tag of the checkout's commit by default")
+    parser.add_argument("--file", type=Path, default=UPSTREAM, help="the file to write or compare; UPSTREAM.json by default")
     asked = parser.parse_args()
     try:
         if asked.check:
-            return check(asked.host, asked.label)
-        write(asked.host, asked.label)
+            return check(asked.host, asked.label, asked.file)
+        write(asked.host, asked.label, asked.file)
     except Refused as reason:
         print(f"Refused: {reason}", file=sys.stderr)
         return 1

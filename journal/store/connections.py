@@ -32,6 +32,8 @@ def connect(path: Path, *, writes: bool, busy_ms: int = BUSY_MS) -> sqlite3.Conn
         f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
     )
     connection.row_factory = as_row
+    # Closing merges nothing: after an error the file stays as it is. `finish` is the clean end.
+    connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)
     for pragma in (
         f"busy_timeout = {busy_ms:d}",
         "foreign_keys = on",
@@ -45,6 +47,12 @@ def connect(path: Path, *, writes: bool, busy_ms: int = BUSY_MS) -> sqlite3.Conn
     ):
         connection.execute(f"PRAGMA {pragma}")
     return connection
+
+
+def finish(connection: sqlite3.Connection) -> None:
+    """Close for good, with everything merged into the one file."""
+    connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, False)
+    connection.close()
 
 
 def as_row(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> dict[str, Any]:

@@ -27,19 +27,21 @@ class Files:
         self.fresh = folder / f"{NAME}.new"
         self.wal = folder / f"{NAME}-wal"
         self.lock = folder / "journal.lock"
-        self._seen: dict[Path, tuple[int, int]] = {}
+        self._seen: dict[Path, tuple[int, int] | None] = {}
 
-    def make_private(self) -> None:
-        """The folder is the owner's alone, and so is every file that SQLite makes in it."""
+    def make_folder(self) -> None:
+        """The folder is the owner's alone."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.chmod(0o700)
-            if self.journal.is_file() and not self.journal.is_symlink():
-                for path in (self.journal, self.wal, self.folder / f"{NAME}-shm"):
-                    if path.exists():
-                        path.chmod(0o600)
         except OSError as error:
             raise StoreLost(f"{self.folder}: {error.strerror}.") from error
+
+    def make_private(self) -> None:
+        """So are the files in it; SQLite gives new side files the mode of the journal."""
+        for path in (self.journal, self.wal, self.folder / f"{NAME}-shm"):
+            if path.exists():
+                path.chmod(0o600)
 
     def exists(self) -> bool:
         """Whether there is a journal. Raises if only its unmerged part is left: that is a loss, not a beginning."""
@@ -88,8 +90,9 @@ class Files:
             os.close(folder)
 
     def remember(self) -> None:
-        """Note which files these are, once SQLite has them open."""
-        self._seen = {path: now for path in (self.journal, self.wal, self.lock) if (now := _identity(path))}
+        """Note which files these are, once SQLite has them open; what is noted already must not change."""
+        for path in (self.journal, self.wal, self.lock):
+            self._seen.setdefault(path, _identity(path))
 
     def check_same(self) -> None:
         """Raise StoreLost if a file was removed or replaced under the open journal."""

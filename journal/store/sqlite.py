@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from ..errors import JournalError, StoreClosed, StoreLocked, StoreLost
 from . import migrate
 from .base import Keep, Reader, Transaction
-from .connections import BUSY_MS, Queries, ReadPool, connect, refused, translated
+from .connections import BUSY_MS, Queries, ReadPool, connect, finish, refused, translated
 from .files import APPLICATION_ID, Files
 from .ownership import OwnerLock
 
@@ -63,7 +63,7 @@ class SqliteStore:
     def __init__(self, folder: Path, now: int) -> None:
         """Take the ownership, check, create or migrate. Raises a JournalError and leaves nothing open."""
         self._files = Files(folder)
-        self._files.make_private()
+        self._files.make_folder()
         self._process = os.getpid()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._state = threading.Lock()
@@ -92,6 +92,7 @@ class SqliteStore:
         if not self._files.exists():
             _build(self._files, now)
         self._files.check_ours()
+        self._files.make_private()
         unclean = self._files.wal.exists() and self._files.wal.stat().st_size > 0
         connection = connect(self._files.journal, writes=True)
         try:
@@ -106,6 +107,7 @@ class SqliteStore:
             connection.close()
 
     def _open(self) -> sqlite3.Connection:
+        self._files.check_same()
         connection = connect(self._files.journal, writes=True)
         try:
             mode = connection.execute("PRAGMA journal_mode = wal").fetchone()["journal_mode"]
@@ -167,10 +169,18 @@ class SqliteStore:
             writer.join()
         self._fail_waiting(StoreClosed())
         self._pool.close()
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._finish(connection)
         self._lock.release()
+
+    def _finish(self, connection: sqlite3.Connection) -> None:
+        try:
+            self._files.check_same()
+            finish(connection)
+        except (StoreLost, sqlite3.Error):
+            # Another file may stand there by now: merge nothing into it, remove nothing beside it.
+            connection.close()
 
     # -- the writer -----------------------------------------------------------------------------
 
@@ -361,7 +371,7 @@ def _build(files: Files, now: int) -> None:
             migrate.migrate(connection, now)
             connection.execute("PRAGMA journal_mode = wal")
         finally:
-            connection.close()
+            finish(connection)
         files.finish_fresh()
     except OSError as error:
         raise StoreLost(f"A new journal could not be made: {error.strerror}.") from error

@@ -336,6 +336,51 @@ class Serve(Extension):
     assert len(model.requests("chat")) == 1
 
 
+def test_native_calls_run_one_after_the_other(world: World, model: Model) -> None:
+    serve = """
+from helpers.extension import Extension
+from helpers.llm_result import LLMResult
+
+class Serve(Extension):
+    async def execute(self, data=None, **kwargs):
+        if len(data["kwargs"]["messages"]) > 3:
+            return
+        calls = [
+            {"type": "function_call", "name": "effect", "call_id": "c" + arg, "arguments": '{"arg": "' + arg + '"}'}
+            for arg in "ab"
+        ]
+        data["result"] = LLMResult.from_chat(response="", output_items=calls)
+"""
+    point = "extensions/python/_functions/models/LiteLLMChatWrapper/unified_turn/start/_50_server.py"
+    world.add_plugin("server", {point: serve})
+    model.script(answer("done"))
+    client = world.start().client()
+    chat = client.create_chat()
+
+    assert client.say(chat, "go") == "done"
+
+    assert world.effects() == ["start a", "end a", "start b", "end b"]
+    saved = json.loads((world.chat_file(chat) or {})["agents"][0]["history"])
+    items = [message["metadata"] for message in saved["current"]["messages"] if "tool_name" in message["content"] and not message["ai"]]
+    assert [item["responses"]["input_items"][0]["call_id"] for item in items] == ["ca", "cb"]
+
+
+def test_a_long_history_is_summed_up(tmp_path: Path, model: Model) -> None:
+    with World(tmp_path / "world", model=model, plugin=None, env={"HISTORY_TOKENS": "60"}) as world:
+        model.script(raw("what was said"), kind="utility", when="user_message", repeat=True)
+        model.script(answer("yes " * 40), repeat=True)
+        client = world.start().client()
+        chat = client.create_chat()
+
+        for number in range(4):
+            client.say(chat, f"message {number}")
+            client.wait_idle(chat)
+
+        assert "what was said" in client.history(chat)
+        assert "message 0" not in client.history(chat)
+        assert "message 3" in client.history(chat)
+
+
 def test_a_file_changed_by_hand_is_seen_and_forgets_all_plugin_modules(world: World) -> None:
     folder = world.add_plugin("worker", {"hooks.py": "", "inner.py": "", "api/look.py": API_LOOK})
     client = world.start(env={"WATCH_SECONDS": "0.05"}).client()

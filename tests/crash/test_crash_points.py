@@ -6,6 +6,7 @@ order in each request that the model received (I14), and a run that ends.
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from pathlib import Path
 
@@ -66,7 +67,7 @@ def assert_each_once(model: Model, text: str = TEXT) -> None:
         assert sum(str(c).count(RESULT) for c in told) <= 1
         assert sum(1 for c in called if '"effect"' in str(c)) <= 1
         roles = [m["role"] for m in request.messages if m["role"] != "system"]
-        assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"]
+        assert roles == ["assistant", "user"] * (len(roles) // 2)  # the chat begins with a greeting
     assert model.unscripted() == []
 
 
@@ -87,7 +88,8 @@ def test_one_effect_whatever_the_moment_of_the_kill(tmp_path, fault, requests, r
         world.start(env=fault_env(tmp_path, fault), inject=FAULTS)
         client = world.client()
         chat = client.create_chat()
-        client.ask("message_async", {"text": TEXT, "context": chat, "message_id": ident})
+        with contextlib.suppress(OSError):  # the server may die before it answers
+            client.ask("message_async", {"text": TEXT, "context": chat, "message_id": ident})
         world.wait_dead()
 
         world.start(env=fault_env(tmp_path, fault), inject=FAULTS)

@@ -95,7 +95,7 @@ class Recovery:
         if reason == "model_interrupted":
             self.grant(run).ok()
         elif reason == "outcome_unknown":
-            call = next(call for call in run["calls"] if call["status"] in ("open", "unknown"))
+            call = next(call for call in run["calls"] if call["outcome"] in ("open", "unknown"))
             decision = "confirmed_completed" if happened(call) else "confirmed_not_completed"
             self.decide(run, decision, note=NOTE).ok()
         else:

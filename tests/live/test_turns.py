@@ -23,7 +23,7 @@ def test_a_turn_is_a_recorded_run(client: Client, model: ScriptedModel, recovery
     assert answer == "Written."
     run = recovery.run(chat)
     assert run["run"]["state"] == "completed"
-    assert [(call["kind"], call["status"]) for call in run["calls"]] == [
+    assert [(call["kind"], call["outcome"]) for call in run["calls"]] == [
         ("model", "ok"),
         ("tool", "ok"),
         ("model", "ok"),

@@ -9,7 +9,7 @@ from typing import Any
 from journal.clock import Clock
 from journal.ids import Ids, RunId
 from journal.masking import Masker, Secret
-from journal.records import Call, CallKey, CallKind, Claim, Choice, Decision, Outcome, Permission, ResumePoint, Run, RunState
+from journal.records import Call, CallKey, CallKind, Choice, Claim, Decision, HoldReason, Outcome, Permission, ResumePoint, Run, RunState
 from journal.service import Journal
 from journal.trees import Pack
 
@@ -60,6 +60,11 @@ class World:
     def close(self) -> None:
         self.journal.close()
 
+    def hide(self, name: str, value: str, placeholder: str | None = None) -> None:
+        """From now on this is a secret."""
+        self.secrets.append(Secret(name, value, placeholder))
+        self.masker.refresh()
+
     # -- runs -----------------------------------------------------------------------------------
 
     def point(self, position: dict[str, int] | None = None, history: tuple[Any, ...] = ("hello",)) -> ResumePoint:
@@ -73,8 +78,6 @@ class World:
 
     def run_in(self, state: RunState, chat: str = "chat") -> Run:
         """A fresh run, moved into this state on the ordinary way."""
-        from journal.records import HoldReason
-
         run = self.admit(chat, f"message of {chat}")
         match state:
             case RunState.QUEUED:
@@ -92,8 +95,9 @@ class World:
         """What a start does with an unfinished run: count, classify, settle."""
         run_id = run if isinstance(run, str) else run.run_id
         recovering = self.journal.begin_recovery(run_id).result()
-        if recovering.state is RunState.HELD:
-            return recovering
+        if recovering.hold is not None:
+            crash_loop = recovering.hold.reason is HoldReason.CRASH_LOOP
+            return recovering if crash_loop else self.journal.settle(run_id, None).result()
         return self.journal.settle(run_id, self.journal.classify(run_id, lambda call: now)).result()
 
     def claim(self, run: Run) -> Claim:

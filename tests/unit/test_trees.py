@@ -34,11 +34,14 @@ def test_a_list_comes_back_in_order(count: int) -> None:
 
 def test_an_append_costs_the_same_in_a_long_history_as_in_a_short_one() -> None:
     nodes: dict[Digest, bytes] = {}
-    history: list[str] = []
+    history: list[Digest] = []
     cost = []
     for number in range(3000):
-        history.append(f"message {number:06d}")
-        cost.append(stored(history, nodes)[1])
+        pack = Pack(OPEN, nodes.keys())
+        history.append(pack.put(f"message {number:06d}"))
+        pack.list(history)
+        nodes.update(pack.nodes)
+        cost.append(sum(len(body) for body in pack.nodes.values()))
 
     assert max(cost[2900:]) <= 3 * (FAN_OUT * 32 + 100)
     assert sum(cost[2000:]) <= 1.3 * sum(cost[1000:2000])

@@ -40,36 +40,31 @@ const RUNS_IN_A_SHELL = /shell|terminal|code_execution|^input$|command|process/i
 
 /** A command in a shell is a process of its own: it outlives a restart of the server. */
 export function mayStillRun(call) {
-  if (!call || call.kind !== "tool" || call.abandoned) return false;
-  return isOpen(call) && RUNS_IN_A_SHELL.test(call.name || "");
+  return call?.kind === "tool" && RUNS_IN_A_SHELL.test(call.name || "");
+}
+
+/** What a step was about, in one line; a model call has nothing to add to its name. */
+export function summaryOf(call) {
+  const isModel = call?.kind === "model" || call?.kind === "utility";
+  return isModel || call?.summary === call?.name ? "" : call?.summary ?? "";
 }
 
 const MARKS = {
-  ok: { icon: "check", word: "Result saved, will be reused", tone: "ok" },
-  error: { icon: "check", word: "Error of the step saved, will be reused", tone: "ok" },
-  confirmed: { icon: "how_to_reg", word: "Decided: it happened", tone: "ok" },
+  saved: { icon: "check", word: "Result saved", tone: "ok" },
+  reused: { icon: "check", word: "Result saved, reused", tone: "ok" },
+  error: { icon: "check", word: "Error of the step saved", tone: "ok" },
+  confirmed: { icon: "how_to_reg", word: "A person said that it happened", tone: "ok" },
+  running: { icon: "more_horiz", word: "Running now", tone: "run" },
   superseded: { icon: "alt_route", word: "Replaced by a later message", tone: "plain" },
   interrupted: { icon: "question_mark", word: "Interrupted, may still be running", tone: "hold" },
-  unknown: { icon: "question_mark", word: "Started, outcome unknown", tone: "hold" },
-  open: { icon: "question_mark", word: "Started, no result saved", tone: "hold" },
+  unknown: { icon: "question_mark", word: "Started, no result saved", tone: "hold" },
 };
 
-const FINAL = new Set(["completed", "failed", "stopped"]);
-
-/** Done and unknown differ in shape and word, never only in colour. */
-export function callMark(call, run = null) {
+/** Done and unknown differ in shape and word, never only in colour. The words are the server's. */
+export function callMark(call) {
   if (call?.abandoned) return { icon: "inventory_2", word: "Set aside, kept as a record", tone: "plain" };
   const mark = MARKS[call?.status] ?? MARKS.unknown;
-  if (call?.status === "open" && run?.state === "running") {
-    return { icon: "more_horiz", word: "Running now", tone: "run" };
-  }
-  if (!FINAL.has(run?.state)) return mark;
-  return { ...mark, word: mark.word.replace(", will be reused", "") };
-}
-
-/** No result, and nobody has said yet what happened. */
-export function isOpen(call) {
-  return call?.status === "open" || call?.status === "unknown";
+  return call?.text ? { ...mark, word: call.text } : mark;
 }
 
 const CHOICES = {
@@ -141,11 +136,12 @@ function lower(text) {
 
 const LONG = 8;
 const TAIL = 5;
+const SAVED = new Set(["saved", "reused"]);
 
 /** In a long run the early steps whose results are saved are folded away; nothing else ever is. */
 export function stepsShown(calls, all) {
   if (all || calls.length <= LONG) return calls;
-  return calls.filter((call, at) => at >= calls.length - TAIL || isOpen(call) || call.status !== "ok" || call.abandoned);
+  return calls.filter((call, at) => at >= calls.length - TAIL || call.abandoned || !SAVED.has(call.status));
 }
 
 /** Calls that need an answer of a person, in the order of the run. */
@@ -176,43 +172,9 @@ export function missing(draft, option) {
   return found;
 }
 
-const HOLDS = {
-  outcome_unknown: "A step was started; no result was saved.",
-  not_servable: "A saved result cannot be used again.",
-  model_interrupted: "A model call was cut off. No answer was saved.",
-  diverged: "The run took another path than before.",
-  unrecorded_step: "A step was passed without a record.",
-  masked_value_lost: "A step needs a value that is hidden in the records.",
-  crash_loop: "The run ended Agent Zero several times.",
-  chat_moved_on: "The chat changed while the run was not active.",
-  chat_gone: "The chat of this run was deleted.",
-  checkpoint_corrupt: "A record could not be read. The run is left exactly as it was.",
-  restored: "The journal was restored from an earlier state.",
-  world_drift: "Something outside changed since the last saved step.",
-  ask: "This chat asks before a run goes on after a restart.",
-};
-
+/** Why a run waits, in the server's words. */
 export function reasonText(item) {
-  return item?.reason?.text || HOLDS[item?.reason?.code] || "";
-}
-
-const WHY = {
-  outcome_unknown:
-    "The step was started, but no result was saved. Agent Zero cannot tell whether it finished, so nothing was repeated.",
-  model_interrupted:
-    "The model call was cut off before its answer was saved. Nothing was sent again.",
-  checkpoint_corrupt:
-    "A record of this run could not be read. Agent Zero did not try to repair it. The run is left exactly as it was.",
-  crash_loop:
-    "Agent Zero ended several times while this run was going on. It was not started again.",
-  chat_moved_on:
-    "The chat was used while this run was not active. Nothing in the chat was overwritten.",
-  chat_gone: "The chat of this run was deleted. Nothing was repeated.",
-};
-
-/** The paragraph under the title: what is known, what is not, what is safe. */
-export function why(run) {
-  return WHY[run?.reason?.code] ?? reasonText(run);
+  return item?.reason?.text || "This run waits for your decision.";
 }
 
 /** "Step 4 · shell or code" */
@@ -273,31 +235,31 @@ export function argumentsText(call) {
 export function whatChanged(before, after) {
   if (!after) return "This run changed while you were reading.";
   const old = new Map((before?.calls ?? []).map((call) => [call.call_id, call]));
-  const known = new Set((before?.recorded ?? []).map((entry) => entry.at + entry.id));
-  const said = (after.recorded ?? []).find((entry) => !known.has(entry.at + entry.id));
+  const known = new Set((before?.recorded ?? []).map((entry) => entry.seq));
+  const said = (after.recorded ?? []).find((entry) => !known.has(entry.seq));
   const changed = (after.calls ?? []).find((call) => old.get(call.call_id)?.status !== call.status);
   let what = "";
   if (said) what = `it was decided elsewhere: ${choiceOf(said.id).said}`;
-  else if (changed) what = `step ${changed.n}: ${lower(callMark(changed, after.run).word)}`;
+  else if (changed) what = `step ${changed.n}: ${lower(callMark(changed).word)}`;
   else if (before?.run?.state !== after.run?.state) what = `it is now ${lower(stateOf(after.run).word)}`;
   return what ? `This run changed while you were reading: ${what}.` : "This run changed while you were reading.";
 }
 
+const AGAIN = "Your note is kept here. Sending it again is safe: it counts once.";
+
 /** What the page says when an answer did not come or was no answer. */
 export function problemOf(reply, { deciding = false } = {}) {
-  const safe = deciding ? "Your note is kept here." : "No run was changed.";
-  if (reply.status === 0) return { text: "Agent Zero is not reachable.", safe, lost: true };
   const code = reply.body?.code ?? "";
-  const text = deciding ? "The decision was not recorded." : "The journal could not be read.";
-  if (code === "commit_timeout") {
-    const unsure = "It is not known yet whether the decision was recorded.";
-    return { text: unsure, safe: "Sending it again is safe. Your note is kept here.", detail: "" };
+  const detail = code === "internal" ? `Reference ${reply.body.ref}` : reply.body?.text ?? "";
+  if (reply.status === 0) {
+    return { text: "Agent Zero is not reachable.", safe: deciding ? AGAIN : "No run was changed by this.", detail: "" };
   }
-  if (code === "internal") {
-    return { text: deciding ? "The answer did not arrive in full." : text, safe, detail: `Reference ${reply.body.ref}` };
+  if (code === "unknown_run") return { text: "This run is not in the journal any more.", safe: "", detail: "" };
+  if (!deciding) return { text: "The journal could not be read.", safe: "No run was changed.", detail };
+  if (code === "commit_timeout" || code === "internal") {
+    return { text: "It is not known yet whether the decision was recorded.", safe: AGAIN, detail };
   }
-  if (code === "unknown_run") return { text: "This run is not in the journal any more.", safe: "" };
-  return { text, safe, detail: reply.body?.text ?? "" };
+  return { text: "The decision was not recorded.", safe: "Your note is kept here.", detail };
 }
 
 /** Which chats wait for a person, from Agent Zero's own push; background tasks are chats, too. */
@@ -336,5 +298,6 @@ const OFF = {
 
 export function offText(status) {
   const { code, text } = status?.why_not ?? {};
-  return OFF[code] ?? String(text ?? "").replace(/^Durable Execution did not start[:.]?\s*/, "");
+  const said = String(text ?? "").replace(/^Durable Execution did not start[:.]?\s*/, "");
+  return OFF[code] ?? said.slice(0, 1).toUpperCase() + said.slice(1);
 }

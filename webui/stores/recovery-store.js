@@ -52,8 +52,8 @@ const model = {
   /** Open the panel from one of its doors, at a run if the door belongs to one. */
   show(opener = null, runId = "") {
     dialog.openedBy(opener);
-    this._wanted = runId;
-    if (this.phase !== "idle" && runId) void this.select(runId);
+    if (this.phase === "idle") this._wanted = runId;
+    else if (runId) void this.select(runId);
     // The host's promise resolves only when the modal closes again: nothing to wait for.
     void globalThis.ensureModalOpen(PANEL);
   },
@@ -79,9 +79,7 @@ const model = {
       dialog.leave();
     };
     dialog.focusOn("rx-heading");
-    const wanted = this._wanted;
-    this._wanted = "";
-    void this.refresh().then(() => wanted && this.status?.active && this.select(wanted));
+    void this.refresh();
   },
 
   close() {
@@ -110,11 +108,14 @@ const model = {
       Object.assign(this, { list: null, detail: null, view: "list", problem: null, phase: "ready", refreshing: false });
       return;
     }
+    const wanted = this._wanted;
+    this._wanted = "";
+    if (wanted) void this.select(wanted);
     const list = await ask("recovery_list", { tab: this.tab, cursor: null });
     if (turn !== this._listTurn) return;
     if (list.status !== 200) return this._listFailed(list);
     this._takeList(list.body);
-    if (this.view === "detail" && this.runId) await this._look();
+    if (this.view === "detail" && this.detail) await this._look();
   },
 
   _takeList(list) {
@@ -250,7 +251,7 @@ const model = {
   },
 
   mark(call) {
-    return format.callMark(call, this.detail?.run);
+    return format.callMark(call);
   },
 
   saidAbout(callId) {

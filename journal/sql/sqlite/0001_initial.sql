@@ -142,7 +142,7 @@ create table calls (
 -- One record for each place in a run; abandoned ones stay beside it.
 create unique index one_call_per_key on calls (run_id, path, step, kind, ordinal) where abandoned = 0;
 create index calls_of_run on calls (run_id, seq);
-create index open_calls on calls (run_id) where outcome is null and abandoned = 0;
+create index open_calls on calls (run_id, seq) where outcome is null and abandoned = 0;
 
 create table attempts (
     call_id    text    not null references calls (call_id),

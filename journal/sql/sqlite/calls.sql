@@ -109,10 +109,3 @@ update calls
 insert into evidence (call_id, kind, outcome, value_digest, result_digest, error, seq, at)
 values (:call_id, :kind, :outcome, :value_digest, :result_digest, :error, :seq, :now)
     on conflict (call_id, kind, result_digest) do nothing
-
--- evidence_of_run --
-select e.call_id, e.kind, e.outcome, e.at
-  from evidence e
-  join calls c on c.call_id = e.call_id
- where c.run_id = :run_id
- order by e.seq

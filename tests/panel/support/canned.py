@@ -13,6 +13,12 @@ NOW = 1_795_961_000_000  # 29 Nov 2026, 14:03:20 UTC
 MINUTE = 60_000
 NASTY = '<img src=x onerror="window.__broken=1">'
 
+REASONS = {
+    "outcome_unknown": "A step was started; no result was saved. It may have happened. Nothing was repeated.",
+    "model_interrupted": "A model call was cut off. No answer was saved. Nothing was sent again.",
+    "checkpoint_corrupt": "The saved state of this run cannot be read. The run is left exactly as it was.",
+    "crash_loop": "Agent Zero ended three times while it continued this run. Nothing was repeated.",
+}
 THREE = ("confirmed_completed", "confirmed_not_completed", "new_attempt")
 
 
@@ -26,9 +32,9 @@ class Refusal(Exception):
             setattr(self, name, value)
 
 
-def call(n: int, name: str, summary: str = "", *, status: str = "ok", kind: str = "tool", **more: Any) -> dict[str, Any]:
+def call(n: int, name: str, summary: str = "", *, status: str = "saved", kind: str = "tool", **more: Any) -> dict[str, Any]:
     at = NOW - (30 - 2 * n) * MINUTE
-    ended = None if status in ("open", "unknown") else at + 4_000
+    ended = None if status == "unknown" else at + 4_000
     arguments = {"runtime": "terminal", "code": summary} if name == "code_execution_tool" else {"text": summary} if summary else None
     return {
         "call_id": f"call_{n}",
@@ -38,13 +44,15 @@ def call(n: int, name: str, summary: str = "", *, status: str = "ok", kind: str 
         "summary": summary,
         "arguments_masked": arguments,
         "status": status,
+        "outcome": {"saved": "ok", "unknown": "open"}.get(status, status),
+        "text": {"saved": "Result saved, will be reused", "unknown": "Started, no result saved"}.get(status, ""),
         "evidence": [],
         "at": at,
         "ended_at": ended,
         "attempts": 1,
         "abandoned": False,
         "error": "",
-        "result_text": "On branch main, nothing to commit" if status == "ok" and kind == "tool" else None,
+        "result_text": "On branch main, nothing to commit" if status == "saved" and kind == "tool" else None,
         **more,
     }
 
@@ -71,13 +79,14 @@ def run(run_id: str, title: str, *, state: str = "held", code: str = "outcome_un
         "chat_id": f"chat_{run_id}",
         "since": NOW - ago * MINUTE,
         "created_at": NOW - (ago + 30) * MINUTE,
-        "reason": {"code": code, "text": ""} if state == "held" else None,
+        "chat_exists": True,
+        "reason": {"code": code, "text": REASONS[code]} if state == "held" else None,
     }
 
 
 def view(which: dict[str, Any], calls: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     decisions: list[dict[str, Any]] = []
-    asked = [item for item in calls if item["status"] in ("open", "unknown") and item["kind"] == "tool"]
+    asked = [item for item in calls if item["outcome"] == "open" and item["kind"] == "tool"]
     if which["state"] == "held":
         for item in asked:
             decisions += [decision(choice, item["call_id"]) for choice in THREE]
@@ -110,14 +119,14 @@ def push(run_id: str = "run_push", title: str = "Deploy notes for Friday", **how
             call(1, "", kind="model"),
             call(2, "code_execution_tool", "git status"),
             call(3, "", kind="model"),
-            call(4, "code_execution_tool", "git push origin main", status="open", evidence=looked),
+            call(4, "code_execution_tool", "git push origin main", status="unknown", evidence=looked),
         ],
     )
 
 
 def report() -> dict[str, Any]:
     which = run("run_report", "Weekly report (scheduled)", code="model_interrupted", version=7, ago=290)
-    calls = [call(1, "", kind="model"), call(2, "search_engine", "sales of week 47"), call(3, "", kind="model", status="open")]
+    calls = [call(1, "", kind="model"), call(2, "search_engine", "sales of week 47"), call(3, "", kind="model", status="unknown")]
     granted = [{"call_id": "call_3", "allowed": True, "reason": "", "most": 3}]
     return view(which, calls, grants=granted, decisions=[decision("stop", None)])
 
@@ -126,7 +135,7 @@ def two_unknown() -> dict[str, Any]:
     which = run("run_two", "Move the archive", version=9, ago=60)
     calls = [
         call(1, "", kind="model"),
-        call(2, "code_execution_tool", "mv archive/2024 /mnt/backup/", status="open"),
+        call(2, "code_execution_tool", "mv archive/2024 /mnt/backup/", status="unknown"),
         call(3, "email_send", "to: ana@example.org", status="unknown"),
     ]
     return view(which, calls, messages=[{"input_id": "m1", "text": "How is it going?", "state": "waiting", "at": NOW}])
@@ -161,7 +170,7 @@ class Canned:
         if tab == "all":
             shown = sorted(self.views.values(), key=lambda item: -item["run"]["since"])
         items = [{**item["run"], "step": _step(item)} for item in shown]
-        counts = {"needs_you": len(self._held()), "all": len(self.views)}
+        counts = {"needs_you": len(self._held()), "all": len(self.views), "resumed": 3 if self.views else 0}
         return {"counts": counts, "items": items, "checked_at": NOW, "next": None}
 
     def recovery_run(self, run_id: str) -> dict[str, Any]:
@@ -173,28 +182,29 @@ class Canned:
     def recovery_decide(self, **said: Any) -> dict[str, Any]:
         self._enter("recovery_decide", said)
         item = self._at(said)
-        item["recorded"].append({"id": said["decision"], "call_id": said["call_id"], "note": said["note"], "at": NOW, "origin": said["origin"]})
+        item["recorded"].append({"id": said["decision"], "call_id": said["call_id"], "note": said["note"], "at": NOW, "origin": said["origin"], "attempts": None, "seq": 90})
         for one in item["calls"]:
             if one["call_id"] == said["call_id"]:
-                one["status"] = "confirmed" if said["decision"] == "confirmed_completed" else "superseded"
+                happened = said["decision"] == "confirmed_completed"
+                one.update(status="confirmed" if happened else "unknown", text="A person said that it happened" if happened else "May run again, once")
         item["decisions"] = [one for one in item["decisions"] if one["call_id"] != said["call_id"] or one["call_id"] is None]
         waits = any(one["call_id"] for one in item["decisions"])
         self._move(item, "stopped" if said["decision"] == "stop" else "held" if waits else "queued")
-        return {"run": copy.deepcopy(item["run"])}
+        return copy.deepcopy(item)
 
     def recovery_grant(self, **said: Any) -> dict[str, Any]:
         self._enter("recovery_grant", said)
         item = self._at(said)
         item["grants"] = []
         self._move(item, "queued")
-        return {"run": copy.deepcopy(item["run"])}
+        return copy.deepcopy(item)
 
     def elsewhere(self, run_id: str, choice: str, note: str = "Seen on the web page.") -> None:
         """The same decision in another tab."""
         item = self.views[run_id]
-        said = {"id": choice, "call_id": "call_4", "note": note, "at": NOW, "origin": "panel"}
+        said = {"id": choice, "call_id": "call_4", "note": note, "at": NOW, "origin": "panel", "attempts": None, "seq": 91}
         item["recorded"].append(said)
-        item["calls"][-1]["status"] = "confirmed"
+        item["calls"][-1].update(status="confirmed", text="A person said that it happened")
         self._move(item, "queued")
 
     def _enter(self, name: str, body: dict[str, Any]) -> None:
@@ -222,7 +232,7 @@ class Canned:
 
 def _step(item: dict[str, Any]) -> dict[str, Any]:
     calls = item["calls"]
-    at = next((one for one in calls if one["status"] in ("open", "unknown")), calls[-1])
+    at = next((one for one in calls if one["outcome"] == "open"), calls[-1])
     return {"n": at["n"], "of": at["n"], "kind": at["kind"], "name": at["name"], "summary": at["summary"]}
 
 

@@ -1,0 +1,247 @@
+CREATE TABLE attempts (
+    call_id    text    not null references calls (call_id),
+    number     integer not null,
+    reason     text    not null check (reason in ('first', 'replay', 'allowed')),
+    token      integer not null,
+    seq        integer not null,
+    boot_id    text    not null references boots (boot_id),
+    started_at integer not null,
+    primary key (call_id, number)
+) strict;
+
+CREATE TABLE batches (
+    one    integer primary key check (one = 1),
+    number integer not null
+) strict;
+
+CREATE TABLE blobs (
+    blob_id integer primary key,
+    digest  text    not null unique,
+    body    blob    not null
+) strict;
+
+CREATE TABLE boots (
+    boot_id    text    primary key,
+    started_at integer not null,
+    ended_at   integer,
+    facts      blob    not null
+) strict;
+
+CREATE TABLE calls (
+    call_id          text    primary key,
+    run_id           text    not null references runs (run_id),
+    path             text    not null,
+    step             integer not null,
+    kind             text    not null check (kind in ('model', 'tool', 'utility', 'delivery')),
+    ordinal          integer not null,
+    name             text    not null,
+    identity         text    not null,
+    arguments_digest text    not null references blobs (digest),
+    extra_digest     text    references blobs (digest),
+    lossy            integer not null check (lossy in (0, 1)),
+    policy           text,
+    source_digest    text,
+    attempts         integer not null default 0,
+    allowance        integer not null default 0 check (allowance between 0 and 3),
+    token            integer not null default 0,
+    attempt_seq      integer not null default 0,
+    boot_id          text    not null references boots (boot_id),
+    outcome          text    check (outcome in ('ok', 'error', 'unknown', 'interrupted', 'superseded', 'confirmed')),
+    value_digest     text    references blobs (digest),
+    value_lossy      integer not null default 0 check (value_lossy in (0, 1)),
+    result_digest    text,
+    result_extra     text    references blobs (digest),
+    error            text    not null default '',
+    usage            blob,
+    started_at       integer not null,
+    ended_at         integer,
+    seq              integer not null,
+    origin           text    not null default 'ran' check (origin in ('ran', 'decision')),
+    served           integer not null default 0,
+    abandoned        integer not null default 0 check (abandoned in (0, 1)),
+    check ((outcome is null) = (result_digest is null)),
+    check ((outcome is null) = (ended_at is null))
+) strict;
+
+CREATE TABLE chats (
+    chat_id    text    primary key,
+    created_at integer not null,
+    changed_at integer not null
+) strict;
+
+CREATE TABLE checkpoints (
+    checkpoint_id integer primary key,
+    run_id        text    not null references runs (run_id),
+    seq           integer not null,
+    root          text    not null references nodes (digest),
+    position      blob    not null,
+    seal          text    not null,
+    created_at    integer not null
+) strict;
+
+CREATE TABLE conflicts (
+    conflict_id text    primary key,
+    document_id text    not null,
+    base        integer not null,
+    stored      integer not null,
+    body_digest text    not null references blobs (digest),
+    written_by  text    not null,
+    state       text    not null check (state in ('open', 'resolved')),
+    seq         integer not null,
+    at          integer not null
+) strict;
+
+CREATE TABLE decisions (
+    request_id   text    primary key,
+    run_id       text    not null references runs (run_id),
+    call_id      text    references calls (call_id),
+    choice       text    not null check (choice in ('resume', 'new_attempt', 'confirmed_completed', 'confirmed_not_completed', 'stop')),
+    shown_digest text    not null,
+    note         text    not null,
+    ack          integer not null check (ack in (0, 1)),
+    origin       text    not null,
+    request      text    not null,
+    hold_since   integer not null,
+    version      integer not null,
+    seq          integer not null,
+    at           integer not null
+) strict;
+
+CREATE TABLE documents (
+    document_id text    not null,
+    revision    integer not null check (revision >= 1),
+    chat_id     text    not null references chats (chat_id),
+    kind        text    not null,
+    body_digest text    not null references blobs (digest),
+    written_by  text    not null,
+    seq         integer not null,
+    at          integer not null,
+    primary key (document_id, revision)
+) strict;
+
+CREATE TABLE events (
+    seq     integer primary key autoincrement,
+    at      integer not null,
+    kind    text    not null,
+    run_id  text    references runs (run_id),
+    call_id text,
+    version integer,
+    boot_id text    not null references boots (boot_id),
+    facts   blob
+) strict;
+
+CREATE TABLE evidence (
+    evidence_id   integer primary key,
+    call_id       text    not null references calls (call_id),
+    kind          text    not null,
+    outcome       text,
+    value_digest  text    references blobs (digest),
+    result_digest text,
+    error         text    not null default '',
+    facts         blob,
+    seq           integer not null,
+    at            integer not null
+) strict;
+
+CREATE TABLE grants (
+    request_id text    primary key,
+    run_id     text    not null references runs (run_id),
+    call_id    text    not null references calls (call_id),
+    attempts   integer not null check (attempts between 1 and 3),
+    origin     text    not null,
+    request    text    not null,
+    version    integer not null,
+    seq        integer not null,
+    at         integer not null
+) strict;
+
+CREATE TABLE inputs (
+    chat_id    text    not null references chats (chat_id),
+    input_id   text    not null,
+    run_id     text    not null references runs (run_id),
+    digest     text    not null references blobs (digest),
+    state      text    not null check (state in ('waiting', 'delivered', 'offered', 'discarded')),
+    created_at integer not null,
+    changed_at integer not null,
+    seq        integer not null,
+    primary key (chat_id, input_id)
+) strict;
+
+CREATE TABLE nodes (
+    node_id integer primary key,
+    digest  text    not null unique,
+    body    blob    not null
+) strict;
+
+CREATE TABLE restore_selections (
+    selection_id  text    primary key,
+    run_id        text    not null references runs (run_id),
+    checkpoint_id integer references checkpoints (checkpoint_id),
+    request_id    text    not null unique,
+    note          text    not null,
+    origin        text    not null,
+    seq           integer not null,
+    at            integer not null
+) strict;
+
+CREATE TABLE runs (
+    run_id         text    primary key,
+    chat_id        text    not null references chats (chat_id),
+    parent_call_id text    references calls (call_id),
+    input_id       text    not null,
+    input_digest   text    not null references blobs (digest),
+    title          text    not null,
+    state          text    not null check (state in ('queued', 'running', 'held', 'completed', 'failed', 'stopped')),
+    version        integer not null check (version >= 1),
+    token          integer not null check (token >= 0),
+    mode           blob    not null,
+    hold_reason    text,
+    hold_call_id   text    references calls (call_id),
+    hold_text      text    not null default '',
+    hold_facts     blob,
+    hold_since     integer,
+    recoveries     integer not null default 0,
+    answer_digest  text    references blobs (digest),
+    created_at     integer not null,
+    changed_at     integer not null,
+    boot_id        text    not null references boots (boot_id),
+    checkpoint_seq integer not null default 0,
+    check ((state = 'held') = (hold_reason is not null))
+) strict;
+
+CREATE TABLE schema_versions (
+    version     integer primary key,
+    digest      text    not null,
+    applied_at  integer not null
+) strict;
+
+CREATE INDEX calls_of_run on calls (run_id, seq);
+
+CREATE UNIQUE INDEX checkpoints_of_run on checkpoints (run_id, seq);
+
+CREATE INDEX decisions_of_run on decisions (run_id, seq);
+
+CREATE INDEX ends_of_runs on events (seq, boot_id, run_id) where kind in ('run_completed', 'run_failed');
+
+CREATE INDEX events_of_run on events (run_id, seq);
+
+CREATE INDEX grants_of_run on grants (run_id, seq);
+
+CREATE INDEX inputs_of_run on inputs (run_id, seq);
+
+CREATE UNIQUE INDEX one_call_per_key on calls (run_id, path, step, kind, ordinal) where abandoned = 0;
+
+CREATE UNIQUE INDEX one_evidence_per_result on evidence (call_id, kind, result_digest);
+
+CREATE UNIQUE INDEX one_run_per_message on runs (chat_id, input_id) where parent_call_id is null;
+
+CREATE UNIQUE INDEX one_unfinished_run_per_chat on runs (chat_id)
+    where parent_call_id is null and state in ('queued', 'running', 'held');
+
+CREATE INDEX open_calls on calls (run_id, seq) where outcome is null and abandoned = 0;
+
+CREATE INDEX runs_of_chat on runs (chat_id, run_id);
+
+CREATE INDEX unfinished_runs on runs (run_id) where state in ('queued', 'running', 'held');
+
+CREATE INDEX waiting_inputs on inputs (chat_id, seq) where state = 'waiting';

@@ -1,0 +1,170 @@
+"""The panel in a real Chromium, on the small host's page, over the real handlers and a canned service."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, sync_playwright
+
+from refhost.client import Client
+from refhost.world import World
+from tests.panel.support.stand_in import build
+
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
+FLAGS += ("--disable-component-update", "--disable-sync")
+NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+PANEL = "/plugins/durable_execution/webui/main.html"
+ALL = ("push", "report", "two_unknown", "corrupt", "finished")
+
+
+class Site:
+    """The running host, and what its canned service answers."""
+
+    def __init__(self, url: str, client: Client) -> None:
+        self.url, self.client = url, client
+
+    def stage(self, do: str, **what: Any) -> list[list[Any]]:
+        return self.client.call("plugins/durable_execution/stage", {"do": do, **what})["asked"]
+
+    def scene(self, *views: str, **what: Any) -> None:
+        self.stage("scene", views=views or ALL, **what)
+
+    def fail(self, call: str, code: str, text: str = "", **facts: Any) -> None:
+        self.stage("fail", call=call, code=code, text=text, facts=facts)
+
+    def asked(self, name: str) -> list[dict[str, Any]]:
+        return [body for called, body in self.stage("look") if called == name]
+
+    def hold(self, chat: str, run_id: str, text: str = "", name: str = "") -> None:
+        self.stage("hold", chat=chat, run_id=run_id, text=text, name=name)
+
+    def chat(self) -> str:
+        return self.client.create_chat()
+
+
+class Panel:
+    """One page of the host, used as a person uses it."""
+
+    def __init__(self, page: Page, site: Site) -> None:
+        self.page, self.site = page, site
+        self.complaints: list[str] = []
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def _console(self, message: ConsoleMessage) -> None:
+        # Chromium itself notes every answer that is no success; refusals are what some tests are about.
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            self.complaints.append(message.text)
+
+    def visit(self, chat: str = "") -> Panel:
+        self.page.goto(f"{self.site.url}/?ctxid={chat}")
+        self.page.locator("#chat-input").wait_for()
+        self.page.wait_for_function("globalThis.Alpine?.store('recovery') !== undefined")
+        return self
+
+    def open(self, run_id: str = "") -> Panel:
+        """Open the panel as a door does, and wait until it has what it asked for."""
+        self.page.evaluate("run => Alpine.store('recovery').show(null, run)", run_id)
+        self.page.locator("#rx-heading").wait_for(state="attached")
+        self.page.wait_for_function("['ready', 'error', 'stale'].includes(Alpine.store('recovery').phase)")
+        if run_id:
+            self.page.locator(".rx-run").wait_for()
+        return self
+
+    def close(self) -> None:
+        self.page.evaluate("path => closeModal(path)", PANEL)
+        self.page.locator(".rx").wait_for(state="detached")
+
+    def one(self, selector: str) -> Locator:
+        return self.page.locator(selector)
+
+    def choose(self, label: str) -> None:
+        self.page.get_by_role("radio", name=label, exact=False).first.click()
+
+    def submit(self) -> None:
+        self.one(".rx-record").click()
+
+    def focused(self) -> str:
+        """The id of what has the focus, or its tag."""
+        return str(self.page.evaluate("document.activeElement.id || document.activeElement.tagName"))
+
+    def overflow(self) -> list[str]:
+        """Elements of the panel that stick out of it sideways."""
+        return list(
+            self.page.evaluate(
+                """() => {
+                  const edge = document.querySelector('.rx').getBoundingClientRect();
+                  return [...document.querySelectorAll('.rx *')].filter((element) => {
+                    const box = element.getBoundingClientRect();
+                    const hidden = element.closest('.rx-sr') || !box.width || getComputedStyle(element).visibility === 'hidden';
+                    return !hidden && (box.right > edge.right + 1 || box.left < edge.left - 1);
+                  }).map((element) => `${element.tagName}.${element.className}`);
+                }"""
+            )
+        )
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    found = [path for name in (os.environ.get("CHROMIUM", ""), *NAMES) if name and (path := shutil.which(name))]
+    if not found:
+        pytest.skip("there is no Chromium on PATH; CHROMIUM=/path/to/chromium names one")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found[0], args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("panel")
+    with World(folder / "world", plugin=build(folder / "plugin"), page=True).start() as world:
+        yield Site(world.url, world.client())
+
+
+@pytest.fixture
+def site(running: Site) -> Site:
+    running.scene()
+    return running
+
+
+@pytest.fixture
+def tab(chromium: Browser, site: Site) -> Iterator[Callable[..., Panel]]:
+    """Opens pages; at the end none of them may have complained."""
+    panels: list[Panel] = []
+
+    def opened(width: int = 1280, height: int = 900, *, light: bool = False, chat: str = "") -> Panel:
+        context = chromium.new_context(viewport={"width": width, "height": height}, locale="en-GB", timezone_id="UTC")
+        context.add_init_script(f"localStorage.setItem('darkMode', '{str(not light).lower()}')")
+        context.set_default_timeout(10_000)
+        panel = Panel(context.new_page(), site)
+        panels.append(panel)
+        return panel.visit(chat)
+
+    yield opened
+    complaints = [line for panel in panels for line in panel.complaints]
+    for panel in panels:
+        panel.page.context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def panel(tab: Callable[..., Panel]) -> Panel:
+    return tab()
+
+
+@contextmanager
+def unanswered(panel: Panel, name: str) -> Iterator[None]:
+    """While this lasts, calls of that name get no answer; at the end they are cut off."""
+    pattern = f"**/api/plugins/durable_execution/{name}"
+    waiting: list[Route] = []
+    panel.page.route(pattern, waiting.append)
+    yield
+    for route in waiting:
+        route.abort()
+    panel.page.unroute(pattern)

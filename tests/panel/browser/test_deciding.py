@@ -1,0 +1,127 @@
+"""Deciding with someone else around, over a bad connection, and twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from .conftest import Panel, Site
+
+pytestmark = pytest.mark.browser
+
+
+def test_of_two_tabs_one_decides_and_the_other_keeps_its_note(tab: Callable[..., Panel], site: Site) -> None:
+    first, second = tab().open("run_push"), tab().open("run_push")
+    second.choose("It did not happen")
+    second.one("#rx-note").fill("I think it did not.")
+    first.choose("It happened")
+    first.one("#rx-note").fill("Seen on the web page.")
+
+    first.submit()
+    first.page.get_by_text("Recorded. The run continues.").first.wait_for()
+    second.submit()
+
+    banner = second.one(".rx-stale")
+    banner.wait_for()
+    assert "decided elsewhere: it happened" in banner.inner_text()
+    assert second.one("#rx-form").get_attribute("inert") is not None
+    second.page.wait_for_function("document.activeElement.id === 'rx-show-latest'")
+    second.page.keyboard.press("Enter")
+    second.page.get_by_role("heading", name="Your note, not recorded").wait_for()
+    assert second.page.get_by_text("I think it did not.").is_visible()
+    assert len(site.asked("recovery_decide")) == 2
+    assert [said["note"] for said in site.client.call("plugins/durable_execution/recovery_run", {"run_id": "run_push"})["recorded"]] == [
+        "Seen on the web page."
+    ]
+
+
+def test_a_form_that_went_stale_keeps_the_note_and_clears_the_choice(panel: Panel, site: Site) -> None:
+    panel.open("run_two")
+    panel.choose("It happened")
+    panel.one("#rx-note").fill("My note.")
+    site.client.call(
+        "plugins/durable_execution/recovery_decide",
+        {"run_id": "run_two", "version": 9, "call_id": "call_3", "shown_digest": "d", "decision": "new_attempt", "ack": True, "request_id": "x"},
+    )
+
+    panel.page.get_by_role("button", name="Look again").click()
+
+    panel.one("#rx-show-latest").click()
+    panel.page.get_by_text("decides version 10").wait_for()
+    assert panel.one("#rx-note").input_value() == "My note."
+    assert panel.page.evaluate("Alpine.store('recovery').draft.decision") == ""
+    assert panel.one(".rx-which").count() == 0
+
+
+def test_several_unknown_steps_are_decided_one_after_the_other(panel: Panel, site: Site) -> None:
+    panel.open("run_two")
+    for version in (9, 10):
+        panel.page.get_by_text(f"decides version {version}").wait_for()
+        panel.choose("It happened")
+        panel.one("#rx-note").fill("Checked.")
+        panel.submit()
+        panel.page.get_by_text("Recorded.").first.wait_for()
+
+    panel.one("#rx-card-run_two").wait_for(state="detached")
+    assert [said["call_id"] for said in site.asked("recovery_decide")] == ["call_2", "call_3"]
+
+
+def test_without_a_connection_the_note_stays_and_sending_again_is_one_decision(panel: Panel, site: Site) -> None:
+    panel.open("run_push")
+    panel.choose("Stop the run")
+    panel.one("#rx-note").fill("Not needed any more.")
+    panel.page.context.set_offline(True)
+    panel.submit()
+    panel.page.get_by_role("heading", name="Agent Zero is not reachable.").wait_for()
+    first = panel.page.evaluate("Alpine.store('recovery')._sent.id")
+    panel.page.context.set_offline(False)
+
+    panel.submit()
+
+    panel.page.get_by_text("Recorded. The run is stopped.").first.wait_for()
+    (said,) = site.asked("recovery_decide")
+    assert said["request_id"] == first
+    assert said["note"] == "Not needed any more."
+
+
+def test_what_the_step_returned_goes_with_the_decision(panel: Panel, site: Site) -> None:
+    panel.open("run_push")
+    panel.choose("It happened")
+    panel.one("#rx-note").fill("Seen.")
+    panel.page.get_by_text("Add what the step returned (optional)").click()
+    panel.one("#rx-result").fill("Everything up-to-date")
+    panel.submit()
+
+    panel.page.get_by_text("Recorded. The run continues.").first.wait_for()
+    assert site.asked("recovery_decide")[0]["result_text"] == "Everything up-to-date"
+
+
+def test_more_attempts_are_a_call_of_their_own(panel: Panel, site: Site) -> None:
+    panel.open("run_report")
+    panel.choose("Allow more attempts")
+    panel.page.get_by_role("radio", name="3", exact=True).click()
+    panel.submit()
+
+    panel.page.get_by_text("Recorded. The run continues.").first.wait_for()
+    (said,) = site.asked("recovery_grant")
+    assert (said["call_id"], said["attempts"]) == ("call_3", 3)
+    assert site.asked("recovery_decide") == []
+
+
+def test_the_outcome_is_said_and_the_next_hold_has_the_focus(panel: Panel) -> None:
+    panel.open("run_corrupt")
+    panel.choose("Stop the run")
+    panel.submit()
+
+    panel.page.wait_for_function("document.activeElement.id === 'rx-card-run_report'")
+    assert panel.one(".rx [role=status]").inner_text() == "Recorded. The run is stopped."
+
+
+def test_a_second_click_while_recording_is_no_second_decision(panel: Panel, site: Site) -> None:
+    panel.open("run_push")
+    panel.choose("Stop the run")
+    panel.page.evaluate("const form = document.querySelector('#rx-form'); form.requestSubmit(); form.requestSubmit();")
+
+    panel.page.get_by_text("Recorded. The run is stopped.").first.wait_for()
+    assert len(site.asked("recovery_decide")) == 1

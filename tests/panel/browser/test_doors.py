@@ -1,0 +1,138 @@
+"""The ways in: menu, counter, strip, badge; and the nudge that a held chat does not get."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.panel.support.canned import NASTY
+
+from .conftest import PANEL, Panel, Site
+
+pytestmark = pytest.mark.browser
+
+
+def test_doors_of_a_hold_appear_with_it_and_go_with_it(tab: Callable[..., Panel], site: Site) -> None:
+    held, plain = site.chat(), site.chat()
+    site.hold(held, "run_push", "Step 4 was started; no result was saved.", name="Deploy notes for Friday")
+    panel = tab(chat=held)
+    strip = panel.one(".durable-strip")
+    strip.wait_for()
+    badge = panel.one(".chat-container", ).filter(has_text="Deploy notes for Friday").get_by_role("img", name="On hold, needs your decision")
+    badge.wait_for()
+
+    assert "Paused for your decision" in strip.inner_text()
+    assert "Step 4 was started; no result was saved." in strip.inner_text()
+    panel.page.evaluate("chat => Alpine.store('chats').selectChat(chat)", plain)
+    strip.wait_for(state="detached")
+    site.hold(held, "")
+    badge.wait_for(state="detached")
+
+
+def test_the_counter_says_how_many_runs_need_a_person(tab: Callable[..., Panel], site: Site) -> None:
+    chats = [site.chat(), site.chat()]
+    panel = tab()
+    before = panel.page.evaluate("Alpine.store('recovery').waiting")
+    for at, chat in enumerate(chats):
+        site.hold(chat, f"run_counted_{at}")
+
+    panel.page.get_by_role("button", name=f"Recovery, {before + 2} runs need you").wait_for()
+    for chat in chats:
+        site.hold(chat, "")
+
+
+def test_the_strip_opens_its_own_run(tab: Callable[..., Panel], site: Site) -> None:
+    chat = site.chat()
+    site.hold(chat, "run_two")
+    panel = tab(chat=chat)
+
+    panel.page.get_by_role("button", name="Review").click()
+
+    panel.page.get_by_role("heading", name="Move the archive").wait_for()
+    panel.page.wait_for_function("document.activeElement.id === 'rx-run-title'")
+    site.hold(chat, "")
+
+
+def test_a_held_chat_is_not_nudged_and_the_server_is_not_asked(tab: Callable[..., Panel], site: Site) -> None:
+    chat, other = site.chat(), site.chat()
+    site.hold(chat, "run_push")
+    panel = tab(chat=chat)
+    panel.one(".durable-strip").wait_for()
+    sent: list[str] = []
+    panel.page.on("request", lambda request: sent.append(request.url) if request.url.endswith("/api/nudge") else None)
+
+    panel.one("#nudges_window").click()
+    panel.page.get_by_text("so it was not nudged").first.wait_for()
+    assert sent == []
+
+    site.hold(chat, "")
+    panel.one(".durable-strip").wait_for(state="detached")
+    panel.page.evaluate("chat => Alpine.store('chats').selectChat(chat)", other)
+    with panel.page.expect_request("**/api/nudge"):
+        panel.one("#nudges_window").click()
+
+
+def test_names_from_a_run_are_text_at_every_door(tab: Callable[..., Panel], site: Site) -> None:
+    chat = site.chat()
+    site.hold(chat, "run_push", NASTY, name=NASTY)
+    panel = tab(chat=chat)
+    panel.one(".durable-strip").wait_for()
+    panel.open("run_push")
+
+    assert NASTY in panel.one(".durable-strip").inner_text()
+    assert panel.one("img[src=x]").count() == 0
+    assert panel.page.evaluate("window.__broken") is None
+    site.hold(chat, "", name="plain")
+
+
+def test_a_closed_panel_asks_the_server_nothing(tab: Callable[..., Panel], site: Site) -> None:
+    panel = tab()
+    site.hold(chat := site.chat(), "run_push")
+    panel.one(".durable-counter").wait_for()
+
+    assert site.stage("look") == []
+    site.hold(chat, "")
+
+
+def test_while_it_is_off_only_the_status_is_asked(panel: Panel, site: Site) -> None:
+    site.scene(off={"code": "off", "files": [], "text": ""})
+    panel.page.evaluate("path => void openModal(path)", PANEL)
+    panel.page.get_by_role("heading", name="Durable Execution is off.").wait_for()
+
+    assert [name for name, _ in site.stage("look")] == ["status"]
+
+
+def test_closing_leaves_no_timer_and_no_global(tab: Callable[..., Panel]) -> None:
+    panel = tab()
+    panel.page.add_init_script(
+        """(() => {
+          window.__timers = new Set();
+          const [set, clear] = [window.setInterval, window.clearInterval];
+          window.setInterval = (...how) => { const id = set(...how); window.__timers.add(id); return id; };
+          window.clearInterval = (id) => { window.__timers.delete(id); clear(id); };
+        })()"""
+    )
+    panel.page.reload()
+    panel.page.wait_for_function("globalThis.Alpine?.store('recovery') !== undefined")
+    timers, names = panel.page.evaluate("[window.__timers.size, Object.keys(window)]")
+    panel.open("run_push")
+    assert panel.page.evaluate("window.__timers.size") == timers + 1
+
+    panel.close()
+
+    assert panel.page.evaluate("[window.__timers.size, Object.keys(window)]") == [timers, names]
+
+
+def test_the_chat_of_a_run_can_be_opened(tab: Callable[..., Panel], site: Site) -> None:
+    chat, other = site.chat(), site.chat()
+    panel = tab(chat=other)
+    panel.page.wait_for_function("chat => Alpine.store('chats').contexts.some((one) => one.id === chat)", arg=chat)
+    panel.open("run_push")
+    assert panel.page.get_by_role("button", name="Open chat").count() == 0
+    panel.page.evaluate("chat => { Alpine.store('recovery').detail.run.chat_id = chat; }", chat)
+
+    panel.page.get_by_role("button", name="Open chat").click()
+
+    panel.one(".rx").wait_for(state="detached")
+    assert panel.page.evaluate("Alpine.store('chats').selected") == chat

@@ -1,0 +1,256 @@
+"""Every state of the panel is drawn, in both themes, wide and narrow, without sticking out sideways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.panel.support.canned import NASTY, push
+
+from .conftest import Panel, Site, unanswered
+
+pytestmark = pytest.mark.browser
+
+MODES = [(1280, 900, False), (1280, 900, True), (360, 740, False), (360, 740, True)]
+CHANGED = {"code": "host_changed", "files": ["agent.py", "helpers/extension.py"], "text": ""}
+Draw = Callable[[Panel, Site], None]
+
+
+def loading(panel: Panel, site: Site) -> None:
+    with unanswered(panel, "status"):
+        panel.page.evaluate("Alpine.store('recovery').show()")
+        panel.page.get_by_text("Reading the journal…").first.wait_for()
+        assert panel.one(".rx-runs").get_attribute("aria-busy") == "true"
+        panel.close()
+    panel.open()
+
+
+def empty(panel: Panel, site: Site) -> None:
+    site.scene("finished")
+    panel.open()
+    panel.page.get_by_role("heading", name="Nothing is waiting.").wait_for()
+    panel.page.get_by_role("button", name="See all runs").click()
+    panel.one("#rx-card-run_done").wait_for()
+
+
+def holds(panel: Panel, site: Site) -> None:
+    panel.open()
+    titles = panel.one(".rx-name").all_inner_texts()
+    assert titles == ["Read the invoices", "Weekly report (scheduled)", "Move the archive", "Deploy notes for Friday"]
+    assert "4 runs need you. Finished steps are saved and will not run again." in panel.one(".rx-head").inner_text()
+    assert "Resumed by themselves after the restart: 3 runs" in panel.one(".rx-resumed").inner_text()
+
+
+def all_runs(panel: Panel, site: Site) -> None:
+    panel.open()
+    panel.one("#rx-tab-all").click()
+    panel.one("#rx-card-run_done").wait_for()
+    assert panel.one(".rx-badge").last.inner_text().endswith("Finished")
+
+
+def unreadable(panel: Panel, site: Site) -> None:
+    site.fail("recovery_list", "store_locked", "Another process owns the journal.")
+    panel.open()
+    panel.page.get_by_text("The journal could not be read.").first.wait_for()
+    panel.page.get_by_text("No run was changed.", exact=True).wait_for()
+    panel.page.get_by_role("button", name="Try again").click()
+    panel.one("#rx-card-run_push").wait_for()
+
+
+def unreadable_later(panel: Panel, site: Site) -> None:
+    panel.open()
+    site.fail("recovery_list", "internal")
+    panel.page.get_by_role("button", name="Look again").click()
+    panel.page.get_by_text("Shown below: what was known at").wait_for()
+    panel.page.get_by_text("Reference ").wait_for()
+    assert "is-old" in str(panel.one(".rx-cards").get_attribute("class"))
+
+
+def off(panel: Panel, site: Site) -> None:
+    site.scene(off={"code": "off", "files": [], "text": "Durable Execution is off."})
+    panel.open()
+    panel.page.get_by_role("heading", name="Durable Execution is off.").wait_for()
+    panel.page.get_by_text("No decision can be made here until it is active. No run was changed.").wait_for()
+    assert panel.one(".rx-panes").is_hidden()
+
+
+def refused(panel: Panel, site: Site) -> None:
+    site.scene(off=CHANGED)
+    panel.open()
+    panel.page.get_by_role("heading", name="Durable Execution did not start.").wait_for()
+    assert panel.one(".rx-files li").all_inner_texts() == CHANGED["files"]
+
+
+def restart(panel: Panel, site: Site) -> None:
+    site.scene("push", status={"restart_needed": True, "store_problem": "The disk is full.", "unrecorded": ["scheduled tasks"]})
+    panel.open()
+    panel.page.get_by_text("Agent Zero must restart before new work is recorded.").wait_for()
+    panel.page.get_by_text("The journal cannot be written right now: The disk is full.").wait_for()
+    panel.page.get_by_text("Not recorded yet: scheduled tasks.").wait_for()
+
+
+def detail(panel: Panel, site: Site) -> None:
+    panel.open("run_push")
+    panel.page.get_by_role("heading", name="The command may still be running.").wait_for()
+    opened = panel.one(".rx-call-row[aria-expanded='true']")
+    assert opened.count() == 1
+    assert "Started, no result saved" in opened.inner_text()
+    panel.one(".rx-call-row").nth(1).click()
+    panel.page.get_by_text("On branch main, nothing to commit").wait_for()
+
+
+def several(panel: Panel, site: Site) -> None:
+    panel.open("run_two")
+    panel.page.get_by_text("2 steps need you. They are decided one after the other.").wait_for()
+    panel.page.get_by_text("How is it going?").wait_for()
+    panel.page.get_by_role("radio", name="Step 3 · email send").click()
+    panel.page.get_by_text("Your decision about step 3").wait_for()
+
+
+def interrupted(panel: Panel, site: Site) -> None:
+    panel.open("run_report")
+    panel.choose("Allow more attempts")
+    panel.page.get_by_role("radio", name="2", exact=True).click()
+    panel.page.get_by_role("button", name="Allow 2 more attempts").wait_for()
+    assert panel.one("#rx-note").is_hidden()
+
+
+def corrupt(panel: Panel, site: Site) -> None:
+    panel.open("run_corrupt")
+    panel.page.get_by_text("The saved state of this run cannot be read. The run is left exactly as it was.").last.wait_for()
+    assert panel.one(".rx-choice").count() == 2
+    assert panel.page.get_by_role("heading", name="The command may still be running.").count() == 0
+
+
+def note_missing(panel: Panel, site: Site) -> None:
+    panel.open("run_push")
+    panel.choose("It happened")
+    panel.submit()
+    panel.page.wait_for_function("document.activeElement.id === 'rx-note'")
+    panel.page.get_by_text("Write how you know. This is kept with the run.").last.wait_for()
+
+
+def start_over(panel: Panel, site: Site) -> None:
+    panel.open("run_push")
+    panel.choose("Start the step over")
+    box = panel.page.get_by_role("checkbox", name="I accept that this may happen twice.")
+    assert not box.is_checked()
+    panel.submit()
+    panel.page.get_by_text("Tick the box to go on, or choose something else.").last.wait_for()
+    assert site.asked("recovery_decide") == []
+
+
+def sending(panel: Panel, site: Site) -> None:
+    panel.open("run_push")
+    panel.choose("Stop the run")
+    wide = panel.one(".rx-record").bounding_box()
+    with unanswered(panel, "recovery_decide"):
+        panel.submit()
+        panel.page.get_by_text("Recording…").wait_for()
+        assert panel.one("#rx-form").get_attribute("inert") is not None
+        assert (panel.one(".rx-record").bounding_box() or {})["width"] >= (wide or {})["width"]
+        panel.close()
+
+
+def not_recorded(panel: Panel, site: Site) -> None:
+    panel.open("run_push")
+    panel.choose("It happened")
+    panel.one("#rx-note").fill("Seen.")
+    site.fail("recovery_decide", "store_full", "The disk is full.")
+    panel.submit()
+    panel.page.get_by_role("heading", name="The decision was not recorded.").wait_for()
+    panel.page.get_by_text("The disk is full.", exact=True).wait_for()
+    assert panel.one("#rx-note").input_value() == "Seen."
+
+
+def settled(panel: Panel, site: Site) -> None:
+    site.stage("elsewhere", run_id="run_push", choice="confirmed_completed")
+    panel.open("run_push")
+    panel.page.get_by_role("heading", name="Decided at 14:03: it happened.").wait_for()
+    assert panel.one(".rx-settled .rx-said").first.inner_text() == "Seen on the web page."
+    assert panel.one("#rx-form").count() == 0
+    assert panel.one(".rx-record").count() == 0
+
+
+def gone(panel: Panel, site: Site) -> None:
+    panel.open()
+    site.scene("push")
+    panel.one("#rx-card-run_two").click()
+    panel.page.get_by_text("This run is not in the journal any more.").first.wait_for()
+
+
+def long_and_hostile(panel: Panel, site: Site) -> None:
+    view = push("run_nasty", f"{NASTY} {'x' * 300}")
+    steps = [{**view["calls"][1], "call_id": f"s{n}", "n": n} for n in range(1, 40)]
+    view["calls"] = [*steps, {**view["calls"][3], "summary": f"{NASTY}{'y' * 400}", "name": NASTY, "error": NASTY}]
+    view["messages"] = [{"input_id": "m", "text": NASTY * 20, "state": "waiting", "at": 1}]
+    view["run"]["reason"]["text"] = NASTY
+    site.scene("push", more=[view])
+    panel.open("run_nasty")
+    panel.page.get_by_role("button", name="Show 35 earlier steps with saved results").wait_for()
+    assert panel.one(".rx-call").count() == 5
+    assert panel.one("#rx-run-title").inner_text().startswith(NASTY)
+    assert panel.one(".rx img").count() == 0
+    assert panel.page.evaluate("window.__broken") is None
+
+
+STATES: list[Draw] = [
+    loading, empty, holds, all_runs, unreadable, unreadable_later, off, refused, restart, detail, several, interrupted,
+    corrupt, note_missing, start_over, sending, not_recorded, settled, gone, long_and_hostile,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("width", "height", "light"), MODES, ids=["dark", "light", "dark-narrow", "light-narrow"])
+def test_every_state_is_drawn(tab: Callable[..., Panel], site: Site, width: int, height: int, light: bool) -> None:
+    panel = tab(width, height, light=light)
+    for draw in STATES:
+        site.scene()
+        draw(panel, site)
+        if panel.one(".rx").count():
+            assert panel.overflow() == [], draw.__name__
+            panel.close()
+
+
+@pytest.mark.parametrize(("width", "height"), [(320, 256), (320, 640), (520, 700), (768, 900), (960, 700), (1440, 1000)])
+def test_no_width_scrolls_sideways(tab: Callable[..., Panel], site: Site, width: int, height: int) -> None:
+    panel = tab(width, height)
+    panel.open()
+    assert panel.overflow() == []
+    panel.close()
+    panel.open("run_two")
+
+    assert panel.overflow() == []
+    assert panel.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    panel.one(".rx-record").scroll_into_view_if_needed()
+    assert panel.one(".rx-record").is_visible()
+
+
+def test_wide_enough_the_list_stays_beside_the_run(tab: Callable[..., Panel]) -> None:
+    wide = tab(1280, 900).open("run_push")
+    narrow = tab(800, 900).open("run_push")
+
+    assert wide.one("#rx-card-run_two").is_visible()
+    assert narrow.one("#rx-card-run_two").is_hidden()
+
+
+def test_targets_are_large_enough_for_a_finger_on_a_small_screen(tab: Callable[..., Panel]) -> None:
+    panel = tab(360, 740).open("run_push")
+
+    small = panel.page.evaluate(
+        """() => [...document.querySelectorAll('.rx button, .rx summary, .rx .rx-choice')]
+          .filter((element) => element.getClientRects().length && element.getBoundingClientRect().height < 44)
+          .map((element) => element.className)"""
+    )
+    assert small == []
+
+
+def test_nothing_turns_where_motion_is_not_wanted(tab: Callable[..., Panel]) -> None:
+    panel = tab()
+    panel.page.emulate_media(reduced_motion="reduce")
+    panel.open()
+    with unanswered(panel, "status"):
+        panel.page.get_by_role("button", name="Look again").click()
+        panel.one(".rx-turning").wait_for()
+
+        assert panel.page.evaluate("getComputedStyle(document.querySelector('.rx-turning')).animationName") == "none"

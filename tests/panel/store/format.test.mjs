@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { panel } from "./host.mjs";
+
+const format = await panel("recovery-format.js");
+
+const detail = (more = {}) => ({
+  run: { run_id: "r", state: "held", version: 3 },
+  calls: [
+    { call_id: "a", n: 1, kind: "tool", name: "code_execution_tool", status: "saved" },
+    { call_id: "b", n: 2, kind: "tool", name: "code_execution_tool", status: "unknown" },
+  ],
+  decisions: [
+    { id: "stop", call_id: null, allowed: true },
+    { id: "resume", call_id: null, allowed: false, reason: "Step 2 is still unknown." },
+    { id: "new_attempt", call_id: "b", allowed: true, needs_ack: true },
+    { id: "confirmed_completed", call_id: "b", allowed: true, needs_note: true, preview: "From the server." },
+  ],
+  grants: [],
+  recorded: [],
+  ...more,
+});
+
+test("the choices of one call come first, then those of the run, in a fixed order", () => {
+  assert.deepEqual(format.optionsFor(detail(), "b").map((option) => option.id), ["confirmed_completed", "new_attempt", "resume", "stop"]);
+});
+
+test("the choices of another call are not shown", () => {
+  assert.deepEqual(format.optionsFor(detail(), "other").map((option) => option.id), ["resume", "stop"]);
+});
+
+test("a choice that is not on offer says why, in the server's words", () => {
+  const resume = format.optionsFor(detail(), "b").find((option) => option.id === "resume");
+
+  assert.equal(resume.allowed, false);
+  assert.equal(resume.text, "Not available: step 2 is still unknown.");
+});
+
+test("the server's preview is shown before our own sentence", () => {
+  const [first, second] = format.optionsFor(detail(), "b");
+
+  assert.equal(first.text, "From the server.");
+  assert.equal(second.text, "It may then have happened twice.");
+});
+
+test("more attempts are offered as the first choice of their call", () => {
+  const shown = detail({ decisions: detail().decisions.slice(0, 2), grants: [{ call_id: "b", allowed: true, reason: "", most: 3 }] });
+
+  assert.deepEqual(format.optionsFor(shown, "b").map((option) => option.id), ["grant", "resume", "stop"]);
+  assert.deepEqual(format.undecided(shown).map((call) => call.n), [2]);
+});
+
+test("the form asks for what is missing, and for nothing else", () => {
+  const draft = { decision: "x", note: "  ", ack: false };
+
+  assert.ok(format.missing(draft, null).decision);
+  assert.ok(format.missing(draft, { needs_note: true }).note);
+  assert.ok(format.missing(draft, { needs_ack: true }).ack);
+  assert.deepEqual(format.missing(draft, {}), {});
+  assert.deepEqual(format.missing({ ...draft, note: "seen", ack: true }, { needs_note: true, needs_ack: true }), {});
+});
+
+test("done and unknown differ in word and in shape", () => {
+  const done = format.callMark({ status: "saved" });
+  const unknown = format.callMark({ status: "unknown" });
+
+  assert.notEqual(done.icon, unknown.icon);
+  assert.notEqual(done.word, unknown.word);
+});
+
+test("a status that this version does not know is never shown as done", () => {
+  assert.equal(format.callMark({ status: "something_new" }).icon, format.callMark({ status: "unknown" }).icon);
+  assert.equal(format.stateOf({ state: "something_new" }).word, "State not known");
+});
+
+test("a command in a shell may outlive a restart, a model call does not", () => {
+  assert.equal(format.mayStillRun({ kind: "tool", name: "code_execution_tool" }), true);
+  assert.equal(format.mayStillRun({ kind: "tool", name: "search_engine" }), false);
+  assert.equal(format.mayStillRun({ kind: "model", name: "" }), false);
+});
+
+test("in a long run only early saved steps are folded away", () => {
+  const calls = Array.from({ length: 20 }, (_, at) => ({ call_id: `c${at}`, status: at === 2 ? "unknown" : at === 3 ? "error" : "saved" }));
+
+  assert.deepEqual(format.stepsShown(calls, false).map((call) => call.call_id), ["c2", "c3", "c15", "c16", "c17", "c18", "c19"]);
+  assert.equal(format.stepsShown(calls, true).length, 20);
+  assert.equal(format.stepsShown(calls.slice(0, 8), false).length, 8);
+});
+
+test("arguments are plain lines, or JSON where they are nested", () => {
+  assert.equal(format.argumentsText({ arguments_masked: { runtime: "terminal", code: "ls" } }), "runtime: terminal\ncode: ls");
+  assert.equal(format.argumentsText({ arguments_masked: "as it is" }), "as it is");
+  assert.equal(format.argumentsText({ arguments_masked: { a: { b: 1 } } }), '{\n  "a": {\n    "b": 1\n  }\n}');
+  assert.equal(format.argumentsText({ arguments_masked: null }), "");
+});
+
+test("the stale banner says what changed", () => {
+  const decided = detail({ recorded: [{ seq: 7, id: "confirmed_completed", at: 1 }] });
+  const proved = detail();
+  proved.calls[1] = { ...proved.calls[1], status: "saved", text: "Result saved" };
+  const gone = detail();
+  gone.run = { ...gone.run, state: "stopped" };
+
+  assert.match(format.whatChanged(detail(), decided), /decided elsewhere: it happened\.$/);
+  assert.match(format.whatChanged(detail(), proved), /step 2: result saved\.$/);
+  assert.match(format.whatChanged(detail(), gone), /it is now stopped\.$/);
+  assert.equal(format.whatChanged(detail(), null), "This run changed while you were reading.");
+});
+
+test("what went wrong ends with what is safe", () => {
+  const lost = format.problemOf({ status: 0, body: null }, { deciding: true });
+  const fault = format.problemOf({ status: 500, body: { code: "internal", ref: "abcd1234" } }, { deciding: true });
+  const reading = format.problemOf({ status: 503, body: { code: "store_locked", text: "Locked." } });
+
+  assert.match(lost.safe, /Your note is kept here/);
+  assert.match(fault.text, /not known/);
+  assert.equal(fault.detail, "Reference abcd1234");
+  assert.deepEqual(reading, { text: "The journal could not be read.", safe: "No run was changed.", detail: "Locked." });
+});
+
+test("no answer is ever described as if the decision had not happened", () => {
+  for (const reply of [{ status: 0 }, { status: 500, body: { code: "internal" } }, { status: 503, body: { code: "commit_timeout" } }]) {
+    assert.doesNotMatch(format.problemOf(reply, { deciding: true }).text, /not recorded/);
+  }
+});
+
+test("held chats and held background tasks are both found in a push", () => {
+  const mark = (run_id) => ({ state: "held", run_id, text: "why" });
+  const snapshot = {
+    contexts: [{ id: "c1", _durable_execution: mark("r1") }, { id: "c2" }, { id: "c3", _durable_execution: null }],
+    tasks: [{ id: "t1", _durable_execution: mark("r2") }],
+  };
+
+  assert.deepEqual(Object.keys(format.holdsIn(snapshot)), ["c1", "t1"]);
+  assert.deepEqual(format.holdsIn(null), {});
+});
+
+test("ages are whole units, and a clock that is behind is no age below zero", () => {
+  const words = (at) => `on ${at}`;
+  const now = 100 * 24 * 3_600_000;
+
+  assert.equal(format.age(now + 5_000, now, words), "just now");
+  assert.equal(format.age(now - 5 * 60_000, now, words), "5 min ago");
+  assert.equal(format.age(now - 26 * 3_600_000, now, words), `on ${now - 26 * 3_600_000}`);
+});
+
+test("one run needs, two runs need", () => {
+  assert.equal(format.needs(1), "1 run needs you");
+  assert.equal(format.needs(2), "2 runs need you");
+});
+
+test("the reason that the plugin is off is said once", () => {
+  const status = { why_not: { code: "adapter_mismatch", text: "Durable Execution did not start: a host function differs." } };
+
+  assert.equal(format.offTitle(status), "Durable Execution did not start.");
+  assert.equal(format.offText(status), "A host function differs.");
+});

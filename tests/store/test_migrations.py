@@ -1,0 +1,206 @@
+"""The schema: released steps are frozen, a step is whole or not at all, old journals open, every query is used."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from journal.errors import RecordCorrupt
+from journal.records import Choice, Hold, HoldReason, RunState
+from journal.store import migrate, queries
+from journal.store.migrate import Migration
+from journal.store.sqlite import SqliteStore
+from tests.store.worlds import World, model, tool
+
+HERE = Path(__file__).resolve().parent
+SQL = queries.SQL / "sqlite"
+JOURNAL = queries.SQL.parent
+SNAPSHOT = SQL / "schema.snapshot.sql"
+GOLDEN = sorted((HERE / "golden").glob("schema_*.sql"))
+
+
+def schema_of(path: Path) -> str:
+    connection = sqlite3.connect(path)
+    rows = connection.execute("select sql from sqlite_schema where sql is not null and name not like 'sqlite_%' order by type desc, name")
+    text = "\n\n".join(f"{row[0]};" for row in rows) + "\n"
+    connection.close()
+    return text
+
+
+def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: str) -> None:
+    """The code of a later version, which knows more steps."""
+    later = [Migration(number, f"{number:04d}_later.sql", sql, hashlib.sha256(sql.encode()).hexdigest()) for number, sql in enumerate(steps, 2)]
+    known = (*migrate.known(), *later)
+    monkeypatch.setattr(migrate, "known", lambda: known)
+
+
+def test_the_steps_from_nothing_make_the_schema_that_is_checked_in(tmp_path: Path) -> None:
+    SqliteStore(tmp_path, 1).close()
+
+    assert schema_of(tmp_path / "journal.db") == SNAPSHOT.read_text(encoding="utf-8")
+
+
+def test_released_steps_are_frozen() -> None:
+    listed = {name: digest for digest, name in (line.split() for line in (SQL / "frozen.sha256").read_text().splitlines())}
+
+    assert listed == {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in queries.migration_files("sqlite")}
+
+
+def test_a_changed_step_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(queries.SQL, tmp_path / "sql")
+    step = tmp_path / "sql" / "sqlite" / "0001_initial.sql"
+    step.write_text(step.read_text(encoding="utf-8") + "\n-- changed\n", encoding="utf-8")
+    monkeypatch.setattr(migrate, "SQL", tmp_path / "sql")
+    monkeypatch.setattr(queries, "SQL", tmp_path / "sql")
+    migrate.known.cache_clear()
+    try:
+        with pytest.raises(RecordCorrupt):
+            SqliteStore(tmp_path / "journal", 1)
+    finally:
+        migrate.known.cache_clear()
+
+
+def test_a_journal_made_by_other_steps_is_refused(tmp_path: Path) -> None:
+    SqliteStore(tmp_path, 1).close()
+    connection = sqlite3.connect(tmp_path / "journal.db")
+    connection.execute("update schema_versions set digest = 'other'")
+    connection.commit()
+    connection.close()
+
+    with pytest.raises(RecordCorrupt):
+        SqliteStore(tmp_path, 1)
+
+
+def test_a_later_step_keeps_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(tmp_path)
+    run = world.admit()
+    world.close()
+    with_steps(monkeypatch, "alter table chats add column colour text not null default 'none';\ncreate table later (x integer) strict;\n")
+
+    world = World(tmp_path)
+
+    assert world.journal.unfinished() == [run]
+    assert world.journal.schema == 2
+    world.close()
+
+
+def test_a_step_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    SqliteStore(tmp_path, 1).close()
+    before = schema_of(tmp_path / "journal.db")
+    with monkeypatch.context() as later:
+        with_steps(later, "create table half (x integer);\ninsert into nowhere values (1);\n")
+        with pytest.raises(Exception, match="nowhere"):
+            SqliteStore(tmp_path, 1)
+
+    SqliteStore(tmp_path, 1).close()
+    assert schema_of(tmp_path / "journal.db") == before
+
+
+def test_statements_are_cut_where_they_end() -> None:
+    script = "create table a (x text default ';');\n-- a comment; with a semicolon\ncreate trigger t after insert on a begin select 1; select 2; end;\n"
+
+    assert len(list(migrate.statements(script))) == 2
+
+
+def test_every_released_schema_has_a_stored_journal() -> None:
+    assert [path.name for path in GOLDEN] == [f"schema_{number}.sql" for number in range(1, migrate.newest() + 1)]
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.stem)
+def test_a_stored_journal_opens_and_goes_on(golden: Path, tmp_path: Path) -> None:
+    (tmp_path / "journal").mkdir()
+    connection = sqlite3.connect(tmp_path / "journal" / "journal.db")
+    connection.executescript(golden.read_text(encoding="utf-8"))
+    connection.close()
+
+    world = World(tmp_path / "journal")
+
+    (held,) = world.journal.unfinished()
+    assert held.hold is not None
+    assert (held.title, held.state, held.hold.reason) == ("A title", RunState.HELD, HoldReason.OUTCOME_UNKNOWN)
+    assert [run.answer for run in world.journal.runs_of("finished")] == ["bye"]
+    loaded = world.journal.resume_point(held.run_id)
+    assert loaded.tree.value(loaded.tree.list(loaded.tree.value(loaded.root)["history"])[0]) == "hello"
+    assert [call.value for call in world.journal.calls(held.run_id)] == [{"response": "I push"}, None]
+    assert [each.content for each in world.journal.waiting(held.chat_id)] == [{"text": "and then?"}]
+    call = world.journal.calls(held.run_id)[1]
+    world.claim(world.decide(held, Choice.CONFIRMED_COMPLETED, call))
+    world.close()
+
+
+def used_queries() -> Iterator[str]:
+    """Names in the engine's own calls: tx.one("name"), .all, .change, and the look from outside."""
+    for path in JOURNAL.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not node.args:
+                continue
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            place = {"one": 0, "all": 0, "change": 0, "peek": 1}.get(name)
+            value = node.args[place] if place is not None and len(node.args) > place else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield value.value
+
+
+def test_every_query_is_used_and_every_used_query_exists() -> None:
+    assert set(used_queries()) == set(queries.load("sqlite"))
+
+
+def test_every_query_is_valid_sql_with_named_values(tmp_path: Path) -> None:
+    SqliteStore(tmp_path, 1).close()
+    connection = sqlite3.connect(tmp_path / "journal.db")
+    for statement in queries.load("sqlite").values():
+        names = set(re.findall(r":(\w+)", statement))
+        connection.execute(f"explain {statement}", dict.fromkeys(names))
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        ("unfinished_run_of_chat", "one_unfinished_run_per_chat"),
+        ("run_of_message", "one_run_per_message"),
+        ("unfinished_runs", "unfinished_runs"),
+        ("call_at_key", "one_call_per_key"),
+        ("open_calls_of_run", "open_calls"),
+        ("newest_checkpoint", "checkpoints_of_run"),
+        ("waiting_inputs", "waiting_inputs"),
+        ("node", "sqlite_autoindex_nodes_1"),
+    ],
+)
+def test_the_way_to_a_record_does_not_grow_with_the_journal(tmp_path: Path, query: str, index: str) -> None:
+    SqliteStore(tmp_path, 1).close()
+    connection = sqlite3.connect(tmp_path / "journal.db")
+    statement = queries.load("sqlite")[query]
+    names = set(re.findall(r":(\w+)", statement))
+    plan = [row[3] for row in connection.execute(f"explain query plan {statement}", dict.fromkeys(names))]
+    connection.close()
+
+    assert any(index in line for line in plan)
+    assert [line for line in plan if line.startswith("SCAN") and "USING INDEX" not in line] == []
+
+
+def make_golden(path: Path, folder: Path) -> None:
+    """How a stored journal is made, once, when its schema is released."""
+    world = World(folder)
+    run = world.admit()
+    world.done(run, model(1), {"response": "I push"})
+    world.opened(run, tool(1), arguments={"code": "git push"})
+    world.journal.keep_input(run.run_id, "x", {"text": "and then?"}).result()
+    world.run_in(RunState.COMPLETED, "finished")
+    world.restart()
+    hold = world.journal.classify(run.run_id, lambda call: call.permission)
+    assert isinstance(hold, Hold)
+    world.journal.settle(run.run_id, hold).result()
+    world.close()
+    connection = sqlite3.connect(folder / "journal.db")
+    pragmas = [f"pragma {name} = {connection.execute(f'pragma {name}').fetchone()[0]};" for name in ("application_id", "user_version")]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join([*pragmas, *connection.iterdump()]) + "\n", encoding="utf-8")
+    connection.close()

@@ -1,0 +1,223 @@
+"""What the panel is told: shapes, words, and that nothing hostile breaks it (docs/api.md, PANEL)."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+
+from journal.codec import Opaque
+from journal.errors import UnknownRun
+from journal.records import CallKind, Choice, HoldReason, Outcome, RunState
+from journal.views import PAGE, REASONS, summary
+from tests.store.worlds import OWNER, World, model, tool
+
+CALL = {
+    "call_id", "n", "kind", "name", "summary", "arguments_masked", "status", "outcome", "text", "evidence",
+    "at", "ended_at", "attempts", "abandoned", "error", "result_text",
+}  # fmt: skip
+RUN = {"run_id", "version", "state", "title", "chat_id", "since", "created_at", "reason"}
+
+
+def statuses(world: World, run_id: str) -> list[tuple[str, str]]:
+    return [(call["status"], call["text"]) for call in world.journal.run_view(run_id)["calls"]]
+
+
+def test_a_held_run_in_full(world: World) -> None:
+    run = world.admit()
+    world.done(run, model(1), {"response": "I push"})
+    world.opened(run, tool(1), arguments={"code": "git push origin main"})
+    world.journal.keep_input(run.run_id, "x", {"text": "and then?"}).result()
+    world.restart()
+    run = world.recover(run)
+
+    view = world.journal.run_view(run.run_id)
+
+    assert view["run"].keys() == RUN
+    assert all(call.keys() == CALL for call in view["calls"])
+    assert view["run"]["reason"] == {"code": "outcome_unknown", "text": REASONS[HoldReason.OUTCOME_UNKNOWN]}
+    assert [(call["n"], call["kind"], call["summary"]) for call in view["calls"]] == [
+        (1, "model", "Model call"),
+        (2, "tool", "git push origin main"),
+    ]
+    assert view["messages"] == [{"input_id": "x", "text": "and then?", "state": "waiting", "at": world.clock.ms - 60_000}]
+    assert view["processes"] == view["recorded"] == view["grants"] == []
+    assert [each["id"] for each in view["decisions"]] == ["confirmed_completed", "confirmed_not_completed", "new_attempt", "resume", "stop"]
+    assert next(each["reason"] for each in view["decisions"] if each["id"] == "resume") == "Step 2 is still unknown."
+    json.dumps(view, allow_nan=False)
+
+
+def test_each_status_of_a_call(world: World) -> None:
+    run = world.admit()
+    for number, outcome in enumerate((Outcome.OK, Outcome.ERROR, Outcome.UNKNOWN, Outcome.INTERRUPTED, Outcome.SUPERSEDED), 1):
+        call = world.opened(run, tool(1, number))
+        world.journal.finish_call(call.call_id, outcome, "v").result()
+    call = world.opened(run, tool(1, 6))
+
+    assert statuses(world, run.run_id) == [
+        ("saved", "Result saved, will be reused"),
+        ("error", "Error of the step saved, will be reused"),
+        ("unknown", "It may have happened. The model was told so."),
+        ("interrupted", "Interrupted by a message. It may still be running."),
+        ("superseded", "Replaced before it answered"),
+        ("running", "Running now"),
+    ]
+
+    world.restart()
+    run = world.recover(run)
+    assert statuses(world, run.run_id)[-1] == ("unknown", "Started, no result saved")
+
+    claim = world.claim(world.decide(run, Choice.CONFIRMED_COMPLETED, call))
+    world.begin(claim, tool(1, 1))
+    assert statuses(world, run.run_id)[0] == ("reused", "Result saved, reused")
+    assert statuses(world, run.run_id)[-1] == ("confirmed", "A person said that it happened")
+
+
+def test_a_finished_run_promises_no_reuse(world: World) -> None:
+    run = world.admit()
+    world.done(run, model(1))
+    world.journal.close_run(run.run_id, run.token, RunState.COMPLETED, "bye", None, []).result()
+
+    assert statuses(world, run.run_id) == [("saved", "Result saved")]
+    assert world.journal.run_view(run.run_id)["decisions"] == []
+
+
+def test_a_cut_off_model_call_offers_a_grant(world: World) -> None:
+    run = world.admit()
+    call = world.opened(run, model(1))
+    world.restart()
+    run = world.recover(run)
+
+    view = world.journal.run_view(run.run_id)
+    assert view["grants"] == [{"call_id": call.call_id, "allowed": True, "reason": "", "most": 3}]
+
+    world.journal.grant(run.run_id, run.version, call.call_id, 2, "g", OWNER).result()
+    view = world.journal.run_view(run.run_id)
+    assert view["grants"] == []
+    assert [(each["id"], each["attempts"], each["origin"]) for each in view["recorded"]] == [("grant", 2, OWNER)]
+
+
+def test_what_needs_you_is_listed_oldest_first_and_everything_newest_first(world: World) -> None:
+    runs = []
+    for number in range(PAGE + 10):
+        world.clock.turn(1)
+        run = world.admit(f"chat {number}")
+        world.journal.hold_run(run.run_id, HoldReason.ASK).result()
+        runs.append(run.run_id)
+    finished = world.run_in(RunState.COMPLETED, "done")
+
+    def pages(tab: str) -> list[list[str]]:
+        found, cursor = [], None
+        while True:
+            page = world.journal.listing(tab, cursor)
+            found.append([item["run_id"] for item in page["items"]])
+            cursor = page["next"]
+            if cursor is None:
+                return found
+
+    assert pages("needs_you") == [runs[:PAGE], runs[PAGE:]]
+    assert pages("all") == [[finished.run_id, *reversed(runs)][:PAGE], [finished.run_id, *reversed(runs)][PAGE:]]
+    assert world.journal.counts() == {"needs_you": PAGE + 10, "held": PAGE + 10, "all": PAGE + 11, "unfinished": PAGE + 10, "resumed": 0}
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "9" * 40, "1:2:3", "-1:x", "\x00", "'; drop table runs; --"])
+@pytest.mark.parametrize("tab", ["needs_you", "all"])
+def test_a_cursor_from_anywhere_breaks_nothing(world: World, tab: str, cursor: str) -> None:
+    world.run_in(RunState.HELD)
+
+    assert world.journal.listing(tab, cursor)["counts"]["all"] == 1
+
+
+def test_a_list_entry_says_which_step_and_since_when(world: World) -> None:
+    run = world.admit()
+    world.done(run, model(1))
+    world.opened(run, tool(1), arguments={"code": "git push"})
+    world.restart()
+    run = world.recover(run)
+    assert run.hold is not None
+
+    (item,) = world.journal.listing()["items"]
+
+    assert item["step"] == {"n": 2, "of": 2, "kind": "tool", "name": "shell", "summary": "git push"}
+    assert (item["title"], item["since"], item["version"], item["state"]) == ("A title", run.hold.since, run.version, "held")
+    assert item["reason"]["code"] == "outcome_unknown"
+
+
+def test_runs_that_went_on_by_themselves_are_counted(world: World) -> None:
+    run = world.admit()
+    world.restart()
+    world.claim(world.recover(run))
+
+    assert world.journal.counts()["resumed"] == 1
+
+
+def test_a_title_of_markup_stays_text(world: World) -> None:
+    title = "<img src=x onerror=alert(1)>"
+    run = world.journal.admit("c", "m", {}, title, {}, world.point()).result().run
+
+    assert world.journal.run_view(run.run_id)["run"]["title"] == title
+
+
+HOSTILE = {
+    "nan": math.nan,
+    "bytes": b"\xff\x00",
+    "surrogate": "\ud800",
+    "object": Opaque("T", "x" * 10_000),
+    "big": 10**500,
+    "wide": 2**60,
+    "keys": {1: 2, (1, 2): 3, b"x": 4},
+    "set": {1, 2},
+    "long": "x" * 100_000,
+}
+
+
+def test_hostile_values_are_shown_as_plain_json(world: World) -> None:
+    run = world.admit(content=HOSTILE)
+    world.done(run, tool(1), HOSTILE, arguments=HOSTILE)
+    world.journal.keep_input(run.run_id, "x", {"no": "text"}).result()
+
+    view = world.journal.run_view(run.run_id)
+
+    text = json.dumps(view, allow_nan=False, ensure_ascii=False)
+    text.encode()
+    shown = view["calls"][0]["arguments_masked"]
+    assert (shown["nan"], shown["bytes"], shown["wide"]) == ("nan", "(2 bytes)", str(2**60))
+    assert shown["long"].endswith("… (96000 more characters)")
+
+
+def test_a_result_over_64_kib_is_not_put_into_the_page(world: World) -> None:
+    run = world.admit()
+    world.done(run, tool(1, 0), "x" * (64 * 1024))
+    world.done(run, tool(1, 1), "x" * (64 * 1024 + 1))
+
+    short, long = world.journal.run_view(run.run_id)["calls"]
+
+    assert len(short["result_text"]) == 64 * 1024
+    assert long["result_text"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"code": "ls\n -la", "session": 0}, "ls -la 0"),
+        ({}, "shell"),
+        ({"data": b"x", "flag": True}, "shell"),
+        ("words", "words"),
+        (None, "shell"),
+        ({"code": "x" * 200}, "x" * 120 + "…"),
+    ],
+)
+def test_a_step_in_one_line(arguments: Any, expected: str) -> None:
+    assert summary(CallKind.TOOL, "shell", arguments) == expected
+
+
+def test_every_reason_says_what_is_safe() -> None:
+    assert REASONS.keys() == set(HoldReason)
+    assert all(text.split(". ")[-1].startswith(("Nothing was", "The run is left")) for text in REASONS.values())
+
+
+def test_an_unknown_run_is_refused(world: World) -> None:
+    with pytest.raises(UnknownRun):
+        world.journal.run_view("run_of_nobody")
