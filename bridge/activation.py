@@ -7,7 +7,7 @@ it; nothing keeps state of its own.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,7 @@ class Activation:
     live: bool  # switched on in a running host: nothing is rebuilt
     code: str  # digest of the code that this was made from
     settings: dict[str, Any]
+    handlers: Mapping[str, Callable[..., Any]]  # of the code that this was made from: a purge brings other classes
     undo: UndoLog = field(default_factory=UndoLog)
     sessions: dict[str, Session] = field(default_factory=dict)
     projectors: dict[str, Projector] = field(default_factory=dict)

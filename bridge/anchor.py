@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -20,18 +20,25 @@ if TYPE_CHECKING:
 _NAME = "_durable_execution_anchor"
 
 
-def holder() -> types.ModuleType:
+class Holder(types.ModuleType):
+    """What outlives a purge. Its class may be of an older copy of this file: only attributes are used."""
+
+    def __init__(self) -> None:
+        super().__init__(_NAME, "State of the plugin durable_execution.")
+        self.activation: Activation | None = None
+        self.why_not: dict[str, Any] | None = None
+        self.outdated = False  # the files on disk are not the code in memory
+        self.unreadable = ""  # why the journal cannot even be looked at
+        self.ready: list[Any] = []  # sessions that wait for the web server
+        self.guard_task: Any = None
+
+
+def holder() -> Holder:
     """Return the module object that carries our state, made once per process."""
     module = sys.modules.get(_NAME)
     if module is None:
-        module = types.ModuleType(_NAME, "State of the plugin durable_execution.")
-        module.activation = None  # type: ignore[attr-defined]
-        module.why_not = None  # type: ignore[attr-defined]
-        module.outdated = False  # type: ignore[attr-defined]
-        module.booted = False  # type: ignore[attr-defined]
-        module.unrecorded = 0  # type: ignore[attr-defined]
-        sys.modules[_NAME] = module
-    return module
+        module = sys.modules[_NAME] = Holder()
+    return cast(Holder, module)
 
 
 def forget() -> None:
@@ -41,7 +48,7 @@ def forget() -> None:
 
 def active() -> Activation | None:
     """Return the activation in force, or None while the plugin is off or refused."""
-    return holder().activation  # type: ignore[no-any-return]
+    return holder().activation
 
 
 def service() -> Service | None:

@@ -1,6 +1,8 @@
 """The one switchboard behind all stubs: event name to handler.
 
-Active: the handler. Enabled and not active: the guard. Off: nothing.
+Active: the handler of the code that the activation was made from, also after a purge or
+an update, so that a running turn is never recorded by two versions. Enabled and not
+active: the guard. Off: nothing.
 An error of ours before an effect leaves the host's loop silently and fails closed;
 it is written to the host's log with its cause, never into a model's history.
 """
@@ -12,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
-from . import admission, anchor, guard, lifecycle, messages, model_calls, notify, tool_calls, turns
+from . import admission, anchor, banners, guard, lifecycle, messages, model_calls, notify, tool_calls, turns
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -63,6 +65,7 @@ LIFECYCLE: dict[str, Callable[[dict[str, Any]], None]] = {
     "toggle.end": lifecycle.toggle_end,
     "plugins.changed": lifecycle.plugins_changed,
     "plugin.leaving": lifecycle.plugin_leaving,
+    "host.banners": banners.show,
 }
 
 
@@ -74,12 +77,14 @@ def dispatch(event: str, data: dict[str, Any] | None, facts: dict[str, Any]) -> 
     active = anchor.active()
     if active is None and event in guard.FIRST_USE:
         active = lifecycle.activate_if_due()
-    if active is None or lifecycle.is_outdated():
+    if active is None:
         return guard.check(event, payload)
     if not active.is_on:
         return lifecycle.switched_off_by_hand()
+    if lifecycle.is_outdated() and guard.is_new_work(event, payload, active.sessions):
+        return None
     try:
-        answer = HANDLERS[event](active, payload, facts)
+        answer = active.handlers[event](active, payload, facts)
     except Exception as error:
         raise _silent(event, error) from error
     return _watched(event, answer) if isinstance(answer, Awaitable) else answer
@@ -96,8 +101,15 @@ def _silent(event: str, error: Exception) -> Exception:
     """The error as the host's loop may see it: its own classes pass, ours end the turn without a retry."""
     from helpers.errors import HandledException, InterventionException, RepairableException
 
-    if isinstance(error, HandledException | InterventionException | RepairableException):
+    passing: tuple[type[Exception], ...] = (HandledException, InterventionException, RepairableException)
+    if isinstance(error, passing):
         return error
     if not isinstance(error, JournalError):
-        notify.write(f"{event} failed\n{traceback.format_exc()}")
-    return notify.stopped(f"Durable Execution stopped this turn before its next step: {error}")
+        places = traceback.format_tb(error.__traceback__)  # not the error's own words: they may quote the run
+        notify.write(f"{event} failed: {type(error).__name__}\n{''.join(places)}")
+    return notify.stopped(f"Durable Execution stopped this turn before its next step: {_words(error)}")
+
+
+def _words(error: Exception) -> str:
+    """The journal's own sentences are for people; another error's may quote what the run contains."""
+    return str(error) if isinstance(error, JournalError) else type(error).__name__

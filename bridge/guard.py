@@ -6,6 +6,7 @@ every chat under a warning: it must not take the host down with it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..journal.errors import JournalError
@@ -35,12 +36,18 @@ def check(event: str, data: dict[str, Any]) -> None:
     data["result"] = _answer()
 
 
+def is_new_work(event: str, data: dict[str, Any], sessions: Mapping[str, Any]) -> bool:
+    """A message that would begin a run: after an update it waits for the restart and passes unrecorded."""
+    return event == "communicate.start" and data["args"][0].id not in sessions
+
+
 def unfinished() -> set[str]:
     """Chats that must stay closed; empty when the journal cannot be read at all."""
+    anchor.holder().unreadable = ""
     try:
         return set(peek_unfinished(paths.data_folder()))
     except (JournalError, OSError) as error:
-        anchor.holder().unreadable = str(error)  # type: ignore[attr-defined]
+        anchor.holder().unreadable = str(error)
         return set()
 
 
@@ -51,5 +58,5 @@ def _answer() -> Any:
         return TEXT
 
     task = DeferredTask(thread_name="DurableExecution").start_task(say)
-    anchor.holder().guard_task = task  # type: ignore[attr-defined]  # the host ends a task that nobody keeps
+    anchor.holder().guard_task = task  # the host ends a task that nobody keeps
     return task

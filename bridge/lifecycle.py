@@ -27,16 +27,18 @@ def activate(*, live: bool) -> Activation | None:
     """Put the plugin in force, or remember why not and change nothing."""
     holder = anchor.holder()
     if holder.activation is not None:
-        return holder.activation  # type: ignore[no-any-return]
+        return holder.activation
     holder.why_not = None
     if not paths.is_switched_on():
         return None
     files_changed()
     if is_outdated():
-        return _refused("restart_needed", [], RESTART)
+        _refuse("restart_needed", [], RESTART)
+        return None
     verdict = preflight.inspect_host(paths.host_root(), loaded=live)
     if not verdict.ok:
-        return _refused(verdict.code, verdict.files, verdict.text)
+        _refuse(verdict.code, verdict.files, verdict.text)
+        return None
     try:
         journal = Journal.open(
             paths.data_folder(),
@@ -44,14 +46,18 @@ def activate(*, live: bool) -> Activation | None:
             boot={"plugin": VERSION, "host": verdict.label, "live": live},
         )
     except (JournalError, OSError) as error:
-        return _refused(getattr(error, "code", "unavailable"), [], f"The journal could not be opened. {error}")
-    active = Activation(journal, verdict.label, verdict.replay or {}, live, CODE, settings.load())
+        _refuse(getattr(error, "code", "unavailable"), [], f"The journal could not be opened. {error}")
+        return None
+    from .dispatcher import HANDLERS
+
+    active = Activation(journal, verdict.label, verdict.replay or {}, live, CODE, settings.load(), HANDLERS)
     active.on_release = lambda run: resume.released(active, run)
     try:
         overrides.install(paths.ROOT / "overrides", _Journaled(), active.undo)
     except Exception as error:  # whatever a changed host makes of it: undone already, and said
         journal.close()
-        return _refused("adapter_mismatch", [str(error)], "Durable Execution did not start: a host function differs.")
+        _refuse("adapter_mismatch", [str(error)], "Durable Execution did not start: a host function differs.")
+        return None
     holder.activation = active
     return active
 
@@ -65,8 +71,8 @@ class _Journaled:
         return bool(active and not source and already_shown(active, ctx, message, attachments, ident))
 
 
-def _refused(code: str, files: list[str], text: str) -> None:
-    anchor.holder().why_not = {"code": code, "files": files, "text": text}  # type: ignore[attr-defined]
+def _refuse(code: str, files: list[str], text: str) -> None:
+    anchor.holder().why_not = {"code": code, "files": files, "text": text}
     notify.write(f"{text} {' '.join(files)}".rstrip())
 
 
@@ -79,7 +85,7 @@ def is_outdated() -> bool:
 
 def files_changed() -> None:
     """Compare our files on disk with what is loaded; after an update they may differ."""
-    anchor.holder().outdated = preflight.code_digest() != CODE  # type: ignore[attr-defined]
+    anchor.holder().outdated = preflight.code_digest() != CODE
 
 
 # -- moments of the host -------------------------------------------------------------------
@@ -87,8 +93,6 @@ def files_changed() -> None:
 
 def host_starting(data: dict[str, Any]) -> None:
     """Before chats, scheduler and server: everything that may write a file or refuse happens here."""
-    holder = anchor.holder()
-    holder.booted = True  # type: ignore[attr-defined]
     preflight.import_everything()
     activate(live=False)
 
@@ -97,13 +101,14 @@ def chats_loaded(data: dict[str, Any]) -> None:
     """Chats are in memory, the scheduler has not ticked: rebuild them and put holds in force."""
     active = anchor.active()
     if active is not None and not active.live:
-        anchor.holder().ready = resume.scan(active)  # type: ignore[attr-defined]
+        anchor.holder().ready = resume.scan(active)
 
 
 def host_up(data: dict[str, Any]) -> None:
     """The host is initialised and not serving yet: start a thread and return."""
     active = anchor.active()
-    ready = anchor.holder().__dict__.pop("ready", [])
+    holder = anchor.holder()
+    ready, holder.ready = holder.ready, []
     if active is not None and ready:
         resume.start_launching(active, ready)
 
@@ -112,7 +117,7 @@ def activate_if_due() -> Activation | None:
     """Switched on in a running host: holds in force, nothing rebuilt, running chats left alone."""
     holder = anchor.holder()
     if holder.activation is not None or holder.why_not is not None:
-        return holder.activation  # type: ignore[no-any-return]
+        return holder.activation
     active = activate(live=True)
     if active is not None:
         _protect_from_next_message(active)
@@ -152,7 +157,7 @@ def toggle_start(data: dict[str, Any]) -> None:
 def toggle_end(data: dict[str, Any]) -> None:
     name, enabled, scoped = _toggle(data)
     if name == paths.PLUGIN and enabled and not scoped and data["exception"] is None:
-        anchor.holder().why_not = None  # type: ignore[attr-defined]
+        anchor.holder().why_not = None
         activate_if_due()
 
 
@@ -164,7 +169,7 @@ def plugins_changed(data: dict[str, Any]) -> None:
             switched_off_by_hand()
         return
     if paths.is_switched_on():
-        anchor.holder().why_not = None  # type: ignore[attr-defined]
+        anchor.holder().why_not = None
         activate_if_due()
 
 

@@ -32,7 +32,8 @@ def stopped(text: str) -> Exception:
     """The exception that leaves the host's loop without a retry and without a traceback."""
     from helpers.errors import HandledException
 
-    return HandledException(text)
+    silent: Exception = HandledException(text)
+    return silent
 
 
 def held(session: Session, hold: Hold) -> None:

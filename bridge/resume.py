@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import Corrupt, JournalError
 from ..journal.records import Call, Hold, HoldReason, Permission, Run, RunState
-from . import messages, notify, policies, standing
+from . import messages, notify, policies, standing, stopping
 from .admission import message_of
 from .projection import Point, rebuild
 from .session import Phase, Session
@@ -249,8 +249,6 @@ def _go_on(active: Activation, session: Session, run: Run) -> None:
 
 def _end(active: Activation, session: Session, run: Run) -> None:
     """Stop: the chat goes on from its last valid state plus the saved results, with a note."""
-    from . import stopping
-
     was_parked, fresh = session.phase is Phase.PARKED, session.fresh
     with session.lock:
         session.run = run

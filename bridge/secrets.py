@@ -61,4 +61,4 @@ def _host_store() -> Iterator[tuple[str, str]]:
 def _placeholder(name: str) -> str:
     from helpers import secrets
 
-    return secrets.alias_for_key(name)
+    return str(secrets.alias_for_key(name))

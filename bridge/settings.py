@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-DEFAULTS: dict[str, Any] = {"backend": "sqlite", "retention_runs": 100, "retention_days": 30, "resume_parallel": 2}
-_NUMBERS = {"retention_runs": (1, 100_000), "retention_days": (1, 3650), "resume_parallel": (1, 16)}
+DEFAULTS: dict[str, Any] = {"backend": "sqlite", "resume_parallel": 2}
+_NUMBERS = {"resume_parallel": (1, 16)}
 
 
 def load() -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .clock import Clock
 from .errors import Conflict, Corrupt, JournalError, Refused, Unavailable
 from .ids import Ids
-from .masking import Masker, Secret
+from .masking import Masker
 from .service import Journal, peek_unfinished
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "JournalError",
     "Masker",
     "Refused",
-    "Secret",
     "Unavailable",
     "peek_unfinished",
 ]

@@ -117,12 +117,13 @@ class Journal:
                 input_id=InputId(input_id),
                 body=body,
                 title=shown_title,
-                mode=mode,
+                mode=masked_mode,
                 point=point,
                 claim_waiting=claim_waiting,
             )
 
         shown_title = self.masker.text(title)[:_MOST_TITLE]
+        masked_mode = self._masked(mode)
         body = self._body(content)
         return self._write_sized("message", body, write)
 

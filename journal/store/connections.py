@@ -26,7 +26,7 @@ BUSY_MS = 250
 _PAUSE_SECONDS = 2.0
 
 
-def connect(path: Path, *, writes: bool, busy_ms: int = BUSY_MS) -> sqlite3.Connection:
+def connect(path: Path, *, writes: bool) -> sqlite3.Connection:
     """Open an existing file; a connection for reading cannot write, whatever it is asked."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
@@ -35,7 +35,7 @@ def connect(path: Path, *, writes: bool, busy_ms: int = BUSY_MS) -> sqlite3.Conn
     # Closing merges nothing: after an error the file stays as it is. `finish` is the clean end.
     connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)
     for pragma in (
-        f"busy_timeout = {busy_ms:d}",
+        f"busy_timeout = {BUSY_MS:d}",
         "foreign_keys = on",
         "synchronous = full",
         "secure_delete = on",

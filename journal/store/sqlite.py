@@ -19,8 +19,9 @@ from typing import Any, TypeVar
 from ..errors import JournalError, StoreClosed, StoreLocked, StoreLost
 from . import migrate
 from .base import Keep, Reader, Transaction
-from .connections import BUSY_MS, Queries, ReadPool, connect, finish, refused, translated
-from .files import APPLICATION_ID, Files
+from .connections import Queries, ReadPool, connect, finish, refused, translated
+from .files import Files
+from .opening import open_writer, prepare
 from .ownership import OwnerLock
 
 T = TypeVar("T")
@@ -76,7 +77,7 @@ class SqliteStore:
         self._attempted = 0
         self._lock = OwnerLock(self._files.lock)
         try:
-            self._prepare(now)
+            prepare(self._files, now)
             self._connection: sqlite3.Connection | None = self._open()
         except sqlite3.Error as error:
             self._lock.release()
@@ -88,36 +89,8 @@ class SqliteStore:
 
     # -- opening --------------------------------------------------------------------------------
 
-    def _prepare(self, now: int) -> None:
-        if not self._files.exists():
-            _build(self._files, now)
-        self._files.check_ours()
-        self._files.make_private()
-        unclean = self._files.wal.exists() and self._files.wal.stat().st_size > 0
-        connection = connect(self._files.journal, writes=True)
-        try:
-            migrate.applied(connection)
-            # After a clean end the small table is enough; a full check would delay every start.
-            for table in ("runs", "calls") if unclean else ("runs",):
-                answer = connection.execute(f"PRAGMA quick_check('{table}')").fetchone()
-                if answer["quick_check"] != "ok":
-                    raise translated(_corrupt(answer["quick_check"]))
-            migrate.migrate(connection, now)
-        finally:
-            connection.close()
-
     def _open(self) -> sqlite3.Connection:
-        self._files.check_same()
-        connection = connect(self._files.journal, writes=True)
-        try:
-            mode = connection.execute("PRAGMA journal_mode = wal").fetchone()["journal_mode"]
-            if mode != "wal":
-                raise StoreLost(f"SQLite keeps its journal in mode {mode} here.")
-            self._number = _number(connection)
-        except BaseException:
-            connection.close()
-            raise
-        self._files.remember()
+        connection, self._number = open_writer(self._files)
         return connection
 
     # -- the door -------------------------------------------------------------------------------
@@ -360,35 +333,3 @@ class SqliteStore:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
-
-
-def _build(files: Files, now: int) -> None:
-    """Make a whole new journal beside its place, then give it its name: there is no half-made journal."""
-    try:
-        connection = connect(files.begin_fresh(), writes=True, busy_ms=BUSY_MS)
-        try:
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
-            migrate.migrate(connection, now)
-            connection.execute("PRAGMA journal_mode = wal")
-        finally:
-            finish(connection)
-        files.finish_fresh()
-    except OSError as error:
-        raise StoreLost(f"A new journal could not be made: {error.strerror}.") from error
-
-
-def _number(connection: sqlite3.Connection) -> int:
-    row = Queries(connection).one("batch_number")
-    if row is None:
-        raise translated(_corrupt("the batch marker is gone"))
-    number: int = row["number"]
-    return number
-
-
-def _corrupt(what: str) -> sqlite3.DatabaseError:
-    error = sqlite3.DatabaseError(what)
-    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-    return error
-
-
-__all__ = ["SqliteStore"]

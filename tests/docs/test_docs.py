@@ -124,6 +124,20 @@ def test_commands_named_in_a_page_are_make_targets(page: Path) -> None:
     assert sorted(named_targets - targets) == []
 
 
+def test_every_place_names_the_same_version() -> None:
+    manifest = re.search(r"^version: (\S+)$", (ROOT / "plugin.yaml").read_text(encoding="utf-8"), re.M)
+    project = re.search(r'^version = "(\S+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.M)
+    loaded = re.search(r'^VERSION = "(\S+)"$', (ROOT / "bridge" / "lifecycle.py").read_text(encoding="utf-8"), re.M)
+    changes = re.search(r"^## (\S+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+
+    assert manifest
+    assert [found and found[1] for found in (project, loaded, changes)] == [manifest[1]] * 3
+
+
+def test_the_plugin_ships_switched_off() -> None:
+    assert (ROOT / ".toggle-0").read_bytes() == b""
+
+
 def test_the_readme_shows_how_to_try_test_and_look_further() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -124,7 +124,9 @@ class StoreContract:
 
     def test_a_rule_of_the_store_fails_one_operation(self, store: Store) -> None:
         gate = Gate(store)
-        wrong = store.submit(lambda tx: tx.change("add_attempt", call_id="nobody", number=1, reason="first", token=1, seq=1, boot_id="x", now=1))
+        wrong = store.submit(
+            lambda tx: tx.change("add_attempt", call_id="nobody", number=1, reason="first", token=1, seq=1, boot_id="x", now=1)
+        )
         right = store.submit(put("right"))
         gate.open()
 

@@ -36,7 +36,9 @@ def schema_of(path: Path) -> str:
 
 def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: str) -> None:
     """The code of a later version, which knows more steps."""
-    later = [Migration(number, f"{number:04d}_later.sql", sql, hashlib.sha256(sql.encode()).hexdigest()) for number, sql in enumerate(steps, 2)]
+    later = [
+        Migration(number, f"{number:04d}_later.sql", sql, hashlib.sha256(sql.encode()).hexdigest()) for number, sql in enumerate(steps, 2)
+    ]
     known = (*migrate.known(), *later)
     monkeypatch.setattr(migrate, "known", lambda: known)
 
@@ -171,6 +173,8 @@ def test_every_query_is_valid_sql_with_named_values(tmp_path: Path) -> None:
         ("open_calls_of_run", "open_calls"),
         ("newest_checkpoint", "checkpoints_of_run"),
         ("waiting_inputs", "waiting_inputs"),
+        ("list_held", "held_runs"),
+        ("count_resumed", "claims_of_runs"),
         ("node", "sqlite_autoindex_nodes_1"),
     ],
 )

@@ -50,9 +50,7 @@ def store(folder: Path) -> Iterator[SqliteStore]:
 def child(program: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
     """Another Python process with the checkout on its path; killed at the end. It says `ready` when it is."""
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{program}"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdin is not None
     assert process.stdout.readline() == "ready\n"
@@ -113,7 +111,9 @@ def test_the_connections_are_set_up_as_promised(store: SqliteStore) -> None:
 
 def test_every_table_is_strict(store: SqliteStore) -> None:
     assert store._connection is not None
-    tables = store._connection.execute("select name, strict from pragma_table_list where schema = 'main' and name not like 'sqlite_%'").fetchall()
+    tables = store._connection.execute(
+        "select name, strict from pragma_table_list where schema = 'main' and name not like 'sqlite_%'"
+    ).fetchall()
 
     assert len(tables) > 15
     assert [table["name"] for table in tables if not table["strict"]] == []

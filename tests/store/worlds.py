@@ -140,9 +140,7 @@ class World:
     def offered(self, run: Run, choice: Choice, call: Call | str | None = None) -> dict[str, Any]:
         call_id = call.call_id if isinstance(call, Call) else call
         return next(
-            offer
-            for offer in self.journal.run_view(run.run_id)["decisions"]
-            if offer["id"] == choice.value and offer["call_id"] == call_id
+            offer for offer in self.journal.run_view(run.run_id)["decisions"] if offer["id"] == choice.value and offer["call_id"] == call_id
         )
 
     def decision(self, run: Run, choice: Choice, call: Call | str | None = None, **said: Any) -> Decision:

@@ -153,9 +153,7 @@ def test_nothing_begins_after_a_stop_not_even_from_a_call_in_flight(world: World
     run = world.admit()
     world.opened(run, tool(1, 0))
     stopped = world.journal.stop_run(run.run_id, "panel")
-    beginning = world.journal.begin_call(
-        run.run_id, run.token, 0, tool(1, 1), name="x", identity_of=1, arguments={}, permission=NOTHING
-    )
+    beginning = world.journal.begin_call(run.run_id, run.token, 0, tool(1, 1), name="x", identity_of=1, arguments={}, permission=NOTHING)
 
     assert stopped.result().state is RunState.STOPPED
     with pytest.raises(NotRunning):
@@ -182,7 +180,11 @@ def cycle() -> list[Any]:
     return value
 
 
-@pytest.mark.parametrize("value", [Hostile(), HostileDict(a=1), cycle(), {"x": {1, 2}}, "\ud800", float("nan"), b"\xff" * 3_000_000], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value",
+    [Hostile(), HostileDict(a=1), cycle(), {"x": {1, 2}}, "\ud800", float("nan"), b"\xff" * 3_000_000],
+    ids=lambda v: type(v).__name__,
+)
 def test_no_value_can_keep_a_result_from_being_saved(world: World, value: Any) -> None:
     run = world.admit()
     call = world.opened(run, tool(1))

@@ -117,7 +117,9 @@ def there_and_back(value: Any) -> Any:
 
 
 def is_same(left: Any, right: Any) -> bool:
-    return type(left) is type(right) and left == right and (not isinstance(left, float) or math.copysign(1, left) == math.copysign(1, right))
+    return (
+        type(left) is type(right) and left == right and (not isinstance(left, float) or math.copysign(1, left) == math.copysign(1, right))
+    )
 
 
 @pytest.mark.parametrize("value", SAME, ids=lambda value: type(value).__name__)
@@ -208,10 +210,13 @@ def test_two_processes_write_the_same_bytes() -> None:
 def test_the_stored_form_does_not_change() -> None:
     value = {"b": [1, 2.5, None, True], "a": "é\n", "x": b"\x00", "n": math.inf, "o": Opaque("T", "t"), 1: 2}
 
-    assert codec.encode(value) == (
-        '{"$":"dict","v":[["a","é\\n"],["b",[1,2.5,null,true]],["n",{"$":"float","v":"inf"}],'
-        '["o",{"$":"opaque","text":"t","type":"T"}],["x",{"$":"bytes","v":"AA=="}],[1,2]]}'
-    ).encode()
+    assert (
+        codec.encode(value)
+        == (
+            '{"$":"dict","v":[["a","é\\n"],["b",[1,2.5,null,true]],["n",{"$":"float","v":"inf"}],'
+            '["o",{"$":"opaque","text":"t","type":"T"}],["x",{"$":"bytes","v":"AA=="}],[1,2]]}'
+        ).encode()
+    )
 
 
 def test_long_texts_and_bytes_are_stored_raw() -> None:

@@ -61,7 +61,9 @@ def held(world: World, reason: HoldReason, *, finished: bool = False) -> tuple[R
 
 def on_offer(world: World, run: Run, call: Call | None) -> set[Choice]:
     call_id = call.call_id if call else None
-    return {Choice(each["id"]) for each in world.journal.run_view(run.run_id)["decisions"] if each["allowed"] and each["call_id"] == call_id}
+    return {
+        Choice(each["id"]) for each in world.journal.run_view(run.run_id)["decisions"] if each["allowed"] and each["call_id"] == call_id
+    }
 
 
 def test_the_table_names_every_reason() -> None:
@@ -399,7 +401,12 @@ def test_a_decision_records_where_it_came_from(world: World) -> None:
     world.decide(run, Choice.CONFIRMED_COMPLETED, call, note="seen", origin="panel:carol")
 
     (recorded,) = world.journal.run_view(run.run_id)["recorded"]
-    assert (recorded["id"], recorded["call_id"], recorded["note"], recorded["origin"]) == ("confirmed_completed", call.call_id, "seen", "panel:carol")
+    assert (recorded["id"], recorded["call_id"], recorded["note"], recorded["origin"]) == (
+        "confirmed_completed",
+        call.call_id,
+        "seen",
+        "panel:carol",
+    )
 
 
 # -- grants -----------------------------------------------------------------------------------------
@@ -456,3 +463,25 @@ def test_a_grant_is_versioned_and_counted_once(world: World) -> None:
     assert world.journal.calls(run.run_id)[0].allowance == 2
     with pytest.raises(RequestReused):
         world.journal.grant(run.run_id, run.version, call.call_id, 3, "g", OWNER).result()
+
+
+def test_after_a_restore_the_run_goes_on_after_its_last_saved_step(world: World) -> None:
+    run, call = held(world, HoldReason.RESTORED, finished=True)
+    assert on_offer(world, run, call) == {Choice.NEW_ATTEMPT}
+
+    claim = world.claim(world.decide(run, Choice.NEW_ATTEMPT, call))
+
+    assert isinstance(world.begin(claim, tool(1), arguments={"code": "curl a-long-token"}), Serve)
+
+
+def test_a_step_without_any_record_starts_over_from_the_last_checkpoint(world: World) -> None:
+    run = world.admit()
+    world.done(run, model(1))
+    world.journal.checkpoint(run.run_id, run.token, world.point({"A0": 1}), []).result()
+    world.done(run, model(2))
+    run = world.journal.hold_run(run.run_id, HoldReason.UNRECORDED_STEP).result()
+
+    claim = world.claim(world.decide(run, Choice.NEW_ATTEMPT))
+
+    assert isinstance(world.begin(claim, model(1)), Serve)
+    assert isinstance(world.begin(claim, model(2)), Proceed)

@@ -23,7 +23,12 @@ FORMS = {
     "URL": quote(CANARY, safe=""),
     "URL, slashes kept": quote(CANARY),
     "form": quote_plus(CANARY),
-    "URL, lower case": quote(CANARY, safe="").replace("%2F", "%2f").replace("%5C", "%5c").replace("%3F", "%3f").replace("%C3%BC", "%c3%bc").replace("%3D", "%3d"),
+    "URL, lower case": quote(CANARY, safe="")
+    .replace("%2F", "%2f")
+    .replace("%5C", "%5c")
+    .replace("%3F", "%3f")
+    .replace("%C3%BC", "%c3%bc")
+    .replace("%3D", "%3d"),
     "of the host": HOSTS,
     "of the host, URL": quote(HOSTS, safe=""),
 }
@@ -56,12 +61,16 @@ def through_every_door(world: World, leak: str) -> list[Any]:
     answers.append(journal.keep_input(run.run_id, "x", content).result())
     for number, place in enumerate(places(leak)):
         call = world.opened(run, tool(1, number), arguments={"value": place}, identity=[number, place], extra={"e": place})
-        answers.append(journal.finish_call(call.call_id, Outcome.ERROR, place, error=f"E {leak}", usage={"u": place}, extra={"h": place}).result())
+        answers.append(
+            journal.finish_call(call.call_id, Outcome.ERROR, place, error=f"E {leak}", usage={"u": place}, extra={"h": place}).result()
+        )
     answers.append(journal.checkpoint(run.run_id, run.token, point, ["x"]).result())
     cut = world.opened(run, tool(2), arguments={"deep": {"x": leak}})
     journal.finish_call(answers[-2].call_id, Outcome.OK, [leak, "late"]).exception()
     answers.append(journal.interrupt_run(run.run_id, f"by {leak}").result())
-    answers.append(world.decide(answers[-1], Choice.CONFIRMED_COMPLETED, cut, note=f"note {leak}", result_text=f"text {leak}", origin=f"o {leak}"))
+    answers.append(
+        world.decide(answers[-1], Choice.CONFIRMED_COMPLETED, cut, note=f"note {leak}", result_text=f"text {leak}", origin=f"o {leak}")
+    )
     claim = world.claim(run)
     answers.append(journal.hold_run(run.run_id, HoldReason.ASK, text=f"hold {leak}", facts={"f": list(places(leak))}).result())
     answers += [journal.run_view(run.run_id), journal.listing(), journal.listing("all"), journal.calls(run.run_id)]

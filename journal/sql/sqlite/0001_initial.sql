@@ -72,6 +72,7 @@ create unique index one_unfinished_run_per_chat on runs (chat_id)
     where parent_call_id is null and state in ('queued', 'running', 'held');
 create unique index one_run_per_message on runs (chat_id, input_id) where parent_call_id is null;
 create index unfinished_runs on runs (run_id) where state in ('queued', 'running', 'held');
+create index held_runs on runs (hold_since, run_id) where state = 'held';
 create index runs_of_chat on runs (chat_id, run_id);
 
 -- Messages that came while their chat had an unfinished run.
@@ -102,6 +103,7 @@ create table events (
 ) strict;
 create index events_of_run on events (run_id, seq);
 create index ends_of_runs on events (seq, boot_id, run_id) where kind in ('run_completed', 'run_failed');
+create index claims_of_runs on events (boot_id, run_id) where kind = 'run_claimed';
 
 create table calls (
     call_id          text    primary key,

@@ -219,6 +219,8 @@ CREATE INDEX calls_of_run on calls (run_id, seq);
 
 CREATE UNIQUE INDEX checkpoints_of_run on checkpoints (run_id, seq);
 
+CREATE INDEX claims_of_runs on events (boot_id, run_id) where kind = 'run_claimed';
+
 CREATE INDEX decisions_of_run on decisions (run_id, seq);
 
 CREATE INDEX ends_of_runs on events (seq, boot_id, run_id) where kind in ('run_completed', 'run_failed');
@@ -226,6 +228,8 @@ CREATE INDEX ends_of_runs on events (seq, boot_id, run_id) where kind in ('run_c
 CREATE INDEX events_of_run on events (run_id, seq);
 
 CREATE INDEX grants_of_run on grants (run_id, seq);
+
+CREATE INDEX held_runs on runs (hold_since, run_id) where state = 'held';
 
 CREATE INDEX inputs_of_run on inputs (run_id, seq);
 

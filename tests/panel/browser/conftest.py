@@ -23,7 +23,7 @@ ALL = ("push", "report", "two_unknown", "corrupt", "finished")
 
 
 class Site:
-    """The running host, and what its canned service answers."""
+    """The running host, and what its service answers where that is the canned one."""
 
     def __init__(self, url: str, client: Client) -> None:
         self.url, self.client = url, client
@@ -133,8 +133,8 @@ def site(running: Site) -> Site:
     return running
 
 
-@pytest.fixture
-def tab(chromium: Browser, site: Site) -> Iterator[Callable[..., Panel]]:
+@contextmanager
+def tabs(chromium: Browser, site: Site) -> Iterator[Callable[..., Panel]]:
     """Opens pages; at the end none of them may have complained."""
     panels: list[Panel] = []
 
@@ -154,6 +154,12 @@ def tab(chromium: Browser, site: Site) -> Iterator[Callable[..., Panel]]:
 
 
 @pytest.fixture
+def tab(chromium: Browser, site: Site) -> Iterator[Callable[..., Panel]]:
+    with tabs(chromium, site) as opened:
+        yield opened
+
+
+@pytest.fixture
 def panel(tab: Callable[..., Panel]) -> Panel:
     return tab()
 
@@ -163,7 +169,7 @@ def unanswered(panel: Panel, name: str) -> Iterator[None]:
     """While this lasts, calls of that name get no answer; at the end they are cut off."""
     pattern = f"**/api/plugins/durable_execution/{name}"
     waiting: list[Route] = []
-    panel.page.route(pattern, waiting.append)
+    panel.page.route(pattern, lambda route: waiting.append(route))
     yield
     for route in waiting:
         route.abort()

@@ -49,8 +49,22 @@ LOOK = """() => {
 
 # The host's own palettes; the small host's differ a little.
 PALETTES = {
-    "dark": {"background": "#131313", "text": "#ffffff", "text-muted": "#d4d4d4e4", "panel": "#1a1a1a", "border": "#444444a8", "accent": "#cf6679"},
-    "light": {"background": "#fafafa", "text": "#333333", "text-muted": "#333333e4", "panel": "#f0f0f0", "border": "#bdbdbdcf", "accent": "#b00020"},
+    "dark": {
+        "background": "#131313",
+        "text": "#ffffff",
+        "text-muted": "#d4d4d4e4",
+        "panel": "#1a1a1a",
+        "border": "#444444a8",
+        "accent": "#cf6679",
+    },
+    "light": {
+        "background": "#fafafa",
+        "text": "#333333",
+        "text-muted": "#333333e4",
+        "panel": "#f0f0f0",
+        "border": "#bdbdbdcf",
+        "accent": "#b00020",
+    },
 }
 
 
@@ -60,7 +74,12 @@ def test_every_text_can_be_read(tab: Callable[..., Panel], site: Site, theme: st
     sheet = "".join(f"--color-{name}: {value} !important;" for name, value in PALETTES[theme].items())
     panel.page.add_style_tag(content=f":root, body {{ {sheet} }}")
     seen = 0
-    for run_id, choice in (("", ""), ("run_push", "Start the step over"), ("run_two", "It happened"), ("run_report", "Allow more attempts")):
+    for run_id, choice in (
+        ("", ""),
+        ("run_push", "Start the step over"),
+        ("run_two", "It happened"),
+        ("run_report", "Allow more attempts"),
+    ):
         panel.open(run_id)
         if choice:
             panel.choose(choice)

@@ -42,7 +42,15 @@ def test_a_form_that_went_stale_keeps_the_note_and_clears_the_choice(panel: Pane
     panel.one("#rx-note").fill("My note.")
     site.client.call(
         "plugins/durable_execution/recovery_decide",
-        {"run_id": "run_two", "version": 9, "call_id": "call_3", "shown_digest": "d", "decision": "new_attempt", "ack": True, "request_id": "x"},
+        {
+            "run_id": "run_two",
+            "version": 9,
+            "call_id": "call_3",
+            "shown_digest": "d",
+            "decision": "new_attempt",
+            "ack": True,
+            "request_id": "x",
+        },
     )
 
     panel.page.get_by_role("button", name="Look again").click()

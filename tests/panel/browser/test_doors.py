@@ -19,7 +19,13 @@ def test_doors_of_a_hold_appear_with_it_and_go_with_it(tab: Callable[..., Panel]
     panel = tab(chat=held)
     strip = panel.one(".durable-strip")
     strip.wait_for()
-    badge = panel.one(".chat-container", ).filter(has_text="Deploy notes for Friday").get_by_role("img", name="On hold, needs your decision")
+    badge = (
+        panel.one(
+            ".chat-container",
+        )
+        .filter(has_text="Deploy notes for Friday")
+        .get_by_role("img", name="On hold, needs your decision")
+    )
     badge.wait_for()
 
     assert "Paused for your decision" in strip.inner_text()

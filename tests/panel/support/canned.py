@@ -147,7 +147,10 @@ def corrupt() -> dict[str, Any]:
 
 
 def finished() -> dict[str, Any]:
-    return view(run("run_done", "Rename the photos", state="completed", version=20, ago=3000), [call(1, "", kind="model"), call(2, "response", "Done.")])
+    return view(
+        run("run_done", "Rename the photos", state="completed", version=20, ago=3000),
+        [call(1, "", kind="model"), call(2, "response", "Done.")],
+    )
 
 
 class Canned:
@@ -161,7 +164,15 @@ class Canned:
 
     def status(self) -> dict[str, Any]:
         self._enter("status", {})
-        active = {"active": True, "why_not": None, "restart_needed": False, "backend": "sqlite", "schema": 1, "version": "0.1.0", "unrecorded": []}
+        active = {
+            "active": True,
+            "why_not": None,
+            "restart_needed": False,
+            "backend": "sqlite",
+            "schema": 1,
+            "version": "0.1.0",
+            "unrecorded": [],
+        }
         return {**active, "holds": len(self._held()), **(self.off or {})}
 
     def recovery_list(self, tab: str, cursor: str | None) -> dict[str, Any]:
@@ -182,11 +193,24 @@ class Canned:
     def recovery_decide(self, **said: Any) -> dict[str, Any]:
         self._enter("recovery_decide", said)
         item = self._at(said)
-        item["recorded"].append({"id": said["decision"], "call_id": said["call_id"], "note": said["note"], "at": NOW, "origin": said["origin"], "attempts": None, "seq": 90})
+        item["recorded"].append(
+            {
+                "id": said["decision"],
+                "call_id": said["call_id"],
+                "note": said["note"],
+                "at": NOW,
+                "origin": said["origin"],
+                "attempts": None,
+                "seq": 90,
+            }
+        )
         for one in item["calls"]:
             if one["call_id"] == said["call_id"]:
                 happened = said["decision"] == "confirmed_completed"
-                one.update(status="confirmed" if happened else "unknown", text="A person said that it happened" if happened else "May run again, once")
+                one.update(
+                    status="confirmed" if happened else "unknown",
+                    text="A person said that it happened" if happened else "May run again, once",
+                )
         item["decisions"] = [one for one in item["decisions"] if one["call_id"] != said["call_id"] or one["call_id"] is None]
         waits = any(one["call_id"] for one in item["decisions"])
         self._move(item, "stopped" if said["decision"] == "stop" else "held" if waits else "queued")

@@ -1,0 +1,96 @@
+"""The panel over the real service: a killed server, a real hold, a decision, the end of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from refhost import scenarios
+from refhost.model import Model
+from refhost.world import World
+
+from .conftest import Panel, Site, tabs
+
+pytestmark = [pytest.mark.browser, pytest.mark.crash]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Iterator[Model]:
+    with Model.start(tmp_path / "model") as model:
+        yield model
+
+
+@pytest.fixture
+def world(tmp_path: Path, model: Model) -> Iterator[World]:
+    with World(tmp_path / "world", model=model, page=True) as world:
+        yield world
+
+
+def test_a_killed_command_is_confirmed_in_the_panel_and_the_run_ends_without_a_second_effect(
+    chromium: Browser, world: World, model: Model
+) -> None:
+    scenarios.held(world, model)
+    with tabs(chromium, Site(world.url, world.client())) as tab:
+        panel = from_the_counter(tab)
+        panel.page.get_by_role("heading", name="The command may still be running.").wait_for()
+        panel.choose("It happened")
+        panel.one("#rx-note").fill("The release is on the page.")
+        panel.submit()
+
+        panel.page.get_by_text("Recorded. The run continues.").first.wait_for()
+        panel.page.get_by_text("It is done.").first.wait_for()
+        panel.one(".durable-counter").wait_for(state="detached")
+
+    assert len(world.effects()) == 1
+    assert model.unscripted() == []
+
+
+def test_started_over_it_happens_twice_as_the_person_accepted(chromium: Browser, world: World, model: Model) -> None:
+    scenarios.held(world, model)
+    with tabs(chromium, Site(world.url, world.client())) as tab:
+        panel = from_the_counter(tab)
+        panel.choose("Start the step over")
+        panel.page.get_by_role("checkbox").check()
+        panel.submit()
+
+        panel.page.get_by_text("It is done.").first.wait_for()
+
+    assert len(world.effects()) == 2
+
+
+def test_a_model_call_that_was_cut_off_gets_one_more_attempt(chromium: Browser, world: World, model: Model) -> None:
+    scenarios.model_held(world, model)
+    with tabs(chromium, Site(world.url, world.client())) as tab:
+        panel = from_the_counter(tab)
+        panel.choose("Allow more attempts")
+        panel.page.get_by_role("button", name="Allow 1 more attempt").click()
+
+        panel.page.get_by_text("The whole summary.").first.wait_for()
+
+
+def test_a_stopped_run_stays_readable_with_its_decision(chromium: Browser, world: World, model: Model) -> None:
+    scenarios.held(world, model)
+    with tabs(chromium, Site(world.url, world.client())) as tab:
+        panel = from_the_counter(tab)
+        panel.choose("Stop the run")
+        panel.one("#rx-note").fill("Not needed.")
+        panel.submit()
+        panel.page.get_by_text("Recorded. The run is stopped.").first.wait_for()
+        panel.one("#rx-tab-all").click()
+        panel.one(".rx-card").first.click()
+
+        panel.page.get_by_text("stop the run.").first.wait_for()
+        assert panel.one(".rx-settled .rx-said").first.inner_text() == "Not needed."
+
+    assert len(world.effects()) == 1
+
+
+def from_the_counter(tab: Callable[..., Panel]) -> Panel:
+    panel = tab()
+    panel.one(".durable-counter").click()
+    panel.one(".rx-card").first.click()
+    panel.one("#rx-form").wait_for()
+    return panel
