@@ -82,12 +82,9 @@ class Files:
         return self.fresh
 
     def finish_fresh(self) -> None:
+        _sync(self.fresh)
         self.fresh.rename(self.journal)
-        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        _sync(self.folder)
 
     def remember(self) -> None:
         """Note which files these are, once SQLite has them open; what is noted already must not change."""
@@ -99,6 +96,14 @@ class Files:
         for path, before in self._seen.items():
             if _identity(path) != before:
                 raise StoreLost(f"{path.name} was removed or replaced while the journal was open.")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

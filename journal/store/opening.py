@@ -56,6 +56,7 @@ def _build(files: Files, now: int) -> None:
     try:
         connection = connect(files.begin_fresh(), writes=True)
         try:
+            connection.execute("PRAGMA synchronous = off")  # nobody sees the file before it is synced as a whole
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
             migrate.migrate(connection, now)
             connection.execute("PRAGMA journal_mode = wal")

@@ -42,6 +42,13 @@ class OwnerLock:
             os.close(file)  # somebody removed the file between opening and locking: take the new one
 
     def release(self) -> None:
+        """Give the lock up, also where a child that is just being started still has a copy of the descriptor."""
+        if self._file is not None:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+            self.forget()
+
+    def forget(self) -> None:
+        """Close this process's copy; the lock stays with whoever has another one."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -56,7 +63,7 @@ def _is_file_at(file: int, path: Path) -> bool:
 
 def _let_go_in_child() -> None:
     for lock in list(_held):
-        lock.release()
+        lock.forget()
 
 
 os.register_at_fork(after_in_child=_let_go_in_child)

@@ -63,9 +63,16 @@ def child(program: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
         process.stdout.close()
 
 
-OWN = "from journal.store.sqlite import SqliteStore; from pathlib import Path; store = SqliteStore(Path(sys.argv[1]), 1); print('ready', flush=True); sys.stdin.readline()"
-LOCK = "import sqlite3; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute('begin immediate'); print('ready', flush=True); sys.stdin.readline()"
-SLEEP = "print('ready', flush=True); sys.stdin.readline()"
+WAIT = "print('ready', flush=True)\nsys.stdin.readline()\n"
+OWN = f"""from pathlib import Path
+from journal.store.sqlite import SqliteStore
+store = SqliteStore(Path(sys.argv[1]), 1)
+store.submit(lambda tx: tx.one("head")).result()
+{WAIT}"""
+LOCK = f"""import sqlite3
+sqlite = sqlite3.connect(sys.argv[1], isolation_level=None)
+sqlite.execute("begin immediate")
+{WAIT}"""
 
 
 # -- files ----------------------------------------------------------------------------------------
@@ -150,21 +157,23 @@ FOREIGN: dict[str, Callable[[Path], object]] = {
 }
 
 
+def looks(path: Path) -> tuple[object, ...]:
+    status = path.lstat()
+    content = path.read_bytes() if path.is_file() else None
+    return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns, content
+
+
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_what_is_not_ours_is_refused_and_not_touched(folder: Path, kind: str) -> None:
     folder.mkdir(parents=True)
     journal = folder / "journal.db"
     FOREIGN[kind](journal)
-    before = (journal.lstat(), journal.read_bytes() if journal.is_file() else None)
+    before = looks(journal)
 
     with pytest.raises(JournalForeign):
         SqliteStore(folder, 1)
 
-    after = (journal.lstat(), journal.read_bytes() if journal.is_file() else None)
-    assert [(s.st_ino, s.st_mode, s.st_size, s.st_mtime_ns) for s, _ in (before, after)][0] == (
-        after[0].st_ino, after[0].st_mode, after[0].st_size, after[0].st_mtime_ns,
-    )  # fmt: skip
-    assert before[1] == after[1]
+    assert looks(journal) == before
     assert sorted(path.name for path in folder.iterdir()) == ["journal.db", "journal.lock"]
 
 
@@ -184,7 +193,7 @@ def test_a_newer_journal_is_refused_and_not_touched(folder: Path) -> None:
 
 
 def test_a_journal_that_vanished_is_a_loss_and_not_a_beginning(folder: Path) -> None:
-    with child(OWN.replace("print", "store.submit(lambda tx: 1).result(); print"), folder) as owner:
+    with child(OWN, folder) as owner:
         owner.send_signal(signal.SIGKILL)
         owner.wait()
     assert (folder / "journal.db-wal").stat().st_size > 0

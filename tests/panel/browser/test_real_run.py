@@ -41,7 +41,7 @@ def test_a_killed_command_is_confirmed_in_the_panel_and_the_run_ends_without_a_s
         panel.submit()
 
         panel.page.get_by_text("Recorded. The run continues.").first.wait_for()
-        panel.page.get_by_text("It is done.").first.wait_for()
+        panel.one(".bubble").filter(has_text="It is done.").wait_for()
         panel.one(".durable-counter").wait_for(state="detached")
 
     assert len(world.effects()) == 1
@@ -56,7 +56,7 @@ def test_started_over_it_happens_twice_as_the_person_accepted(chromium: Browser,
         panel.page.get_by_role("checkbox").check()
         panel.submit()
 
-        panel.page.get_by_text("It is done.").first.wait_for()
+        panel.one(".bubble").filter(has_text="It is done.").wait_for()
 
     assert len(world.effects()) == 2
 
@@ -68,7 +68,7 @@ def test_a_model_call_that_was_cut_off_gets_one_more_attempt(chromium: Browser, 
         panel.choose("Allow more attempts")
         panel.page.get_by_role("button", name="Allow 1 more attempt").click()
 
-        panel.page.get_by_text("The whole summary.").first.wait_for()
+        panel.one(".bubble").filter(has_text="The whole summary.").wait_for()
 
 
 def test_a_stopped_run_stays_readable_with_its_decision(chromium: Browser, world: World, model: Model) -> None:
