@@ -6,9 +6,9 @@ Only the standard library is used at run time, so nothing is installed here.
 
 def install():
     """After an install or an update: an update of loaded code takes effect at the next restart."""
-    from usr.plugins.durable_execution.bridge import lifecycle
+    from usr.plugins.durable_execution.bridge import edition
 
-    lifecycle.files_changed()
+    edition.files_changed()
 
 
 def pre_update():

@@ -14,7 +14,7 @@ import uuid
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError
+from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded
 from ..journal.records import HoldReason, Input, Run, RunState
 from . import notify, waiting
 from .session import Message, Phase, Session
@@ -57,10 +57,8 @@ def communicate_start(active: Activation, data: dict[str, Any]) -> None:
             known = _known_before(active, ctx, msg)
             if known is not None:
                 data["result"] = known
-            elif session is None:
+            elif session is None or not _to_unfinished(active, session, ctx, msg, data):
                 _admit(active, ctx, msg, data)
-            else:
-                _to_unfinished(active, session, ctx, msg, data)
         except InputConflict:
             notify.warn(ctx, "Message refused", REFUSED_OTHER, str(uuid.uuid4()))
             data["result"] = active.answer(REFUSED_OTHER)
@@ -107,6 +105,9 @@ async def _answer(session: Session) -> Any:
         if session.error is not None:
             raise session.error
         return session.answer
+    ctx = session.context()
+    if word == "off" and ctx is not None and ctx.task is not None:  # switched off by hand: the turn goes on unrecorded
+        return await ctx.task.result()
     return session.ended_by or "This turn was stopped."
 
 
@@ -201,9 +202,15 @@ def _withdraw(active: Activation, late: Future[Any]) -> None:
     active.journal.stop_run(late.result().run.run_id, "refused: the journal answered too late")
 
 
-def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, data: dict[str, Any]) -> None:
-    """A message for a run that has not ended: saved first, then delivered once or kept."""
-    kept = commit(active.journal.keep_input(session.run.run_id, msg.id, content_of(msg)))
+def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, data: dict[str, Any]) -> bool:
+    """A message for a run that has not ended: saved first, then delivered once or kept. False: it ended just now."""
+    try:
+        kept = commit(active.journal.keep_input(session.run.run_id, msg.id, content_of(msg)))
+    except RunEnded:
+        active.drop(session)
+        active.closing.add(ctx.id)
+        _let_close(active, ctx)
+        return False
     message = message_of(kept)
     with session.lock:
         session.messages.append(message)
@@ -219,6 +226,7 @@ def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, dat
     else:
         notify.inform(ctx, "Message kept", notify.KEPT)
         data["result"] = active.answer(notify.HELD_ANSWER)
+    return True
 
 
 def _continue_lost(active: Activation, session: Session, ctx: Any, data: dict[str, Any]) -> None:

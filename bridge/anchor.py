@@ -9,6 +9,7 @@ sessions of running chats) hangs on a module object of our own name. The stubs i
 from __future__ import annotations
 
 import sys
+import threading
 import types
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, cast
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from .activation import Activation
     from .service import Service
+    from .undo import UndoLog
 
 _NAME = "_durable_execution_anchor"
 
@@ -31,6 +33,8 @@ class Holder(types.ModuleType):
         self.unreadable = ""  # why the journal cannot even be looked at
         self.ready: list[Any] = []  # sessions that wait for the web server
         self.guard_task: Any = None
+        self.left_on: UndoLog | None = None  # wrappers of ours below those of another plugin
+        self.lock = threading.RLock()  # on and off, one at a time: a toggle is seen by several threads
 
 
 def holder() -> Holder:
@@ -54,7 +58,14 @@ def active() -> Activation | None:
 def service() -> Service | None:
     """Return the door for the panel, or None while nothing is active."""
     activation = active()
-    return activation.service if activation else None
+    if activation is None:
+        return None
+    if not activation.is_on:  # by hand: the host's hooks may not have told us
+        from . import lifecycle
+
+        lifecycle.switched_off_by_hand()
+        return None
+    return activation.service
 
 
 def status() -> dict[str, Any]:

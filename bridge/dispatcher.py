@@ -1,4 +1,4 @@
-"""The one switchboard behind all stubs: event name to handler.
+"""The one switchboard behind all stubs: who answers to an event.
 
 Active: the handler of the code that the activation was made from, also after a purge or
 an update, so that a running turn is never recorded by two versions. Enabled and not
@@ -11,51 +11,11 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..journal.errors import JournalError
-from . import admission, anchor, banners, guard, lifecycle, messages, model_calls, notify, tool_calls, turns
+from . import anchor, banners, edition, guard, lifecycle, notify
 
-if TYPE_CHECKING:
-    from .activation import Activation
-
-Handler = Callable[["Activation", dict[str, Any], dict[str, Any]], Any]
-
-
-def _data(function: Callable[..., Any]) -> Handler:
-    return lambda active, data, facts: function(active, data)
-
-
-def _agent(function: Callable[..., Any]) -> Handler:
-    return lambda active, data, facts: function(active, facts["agent"])
-
-
-def _both(function: Callable[..., Any]) -> Handler:
-    return lambda active, data, facts: function(active, facts["agent"], data)
-
-
-HANDLERS: dict[str, Handler] = {
-    "communicate.start": _data(admission.communicate_start),
-    "communicate.end": _data(admission.communicate_end),
-    "nudge.start": _data(admission.nudge_start),
-    "nudge.end": _data(admission.nudge_end),
-    "kill.start": _data(admission.kill_start),
-    "reset.start": _data(admission.reset_start),
-    "reset.end": _data(admission.reset_end),
-    "remove.start": _data(admission.remove_start),
-    "chain.start": _data(turns.chain_start),
-    "chain.end": _data(turns.chain_end),
-    "monologue.start": _data(turns.monologue_start),
-    "step.start": _agent(turns.step_start),
-    "model.turn": _agent(model_calls.turn_start),
-    "model.start": _data(model_calls.call_start),
-    "model.end": _data(model_calls.call_end),
-    "tool.before": _agent(tool_calls.before),
-    "user_message.start": _both(messages.user_message_start),
-    "user_message.end": _both(messages.user_message_end),
-    "intervention.start": _agent(messages.intervention_start),
-    "exception.start": _both(messages.exception_start),
-}
 LIFECYCLE: dict[str, Callable[[dict[str, Any]], None]] = {
     "host.starting": lifecycle.host_starting,
     "host.chats_loaded": lifecycle.chats_loaded,
@@ -63,6 +23,7 @@ LIFECYCLE: dict[str, Callable[[dict[str, Any]], None]] = {
     "host.tick": lifecycle.tick,
     "toggle.start": lifecycle.toggle_start,
     "toggle.end": lifecycle.toggle_end,
+    "plugins.changing": lifecycle.plugins_changing,
     "plugins.changed": lifecycle.plugins_changed,
     "plugin.leaving": lifecycle.plugin_leaving,
     "host.banners": banners.show,
@@ -81,7 +42,7 @@ def dispatch(event: str, data: dict[str, Any] | None, facts: dict[str, Any]) -> 
         return guard.check(event, payload)
     if not active.is_on:
         return lifecycle.switched_off_by_hand()
-    if lifecycle.is_outdated() and guard.is_new_work(event, payload, active.sessions):
+    if edition.is_outdated() and guard.is_new_work(event, payload, active.sessions):
         return None
     try:
         answer = active.handlers[event](active, payload, facts)

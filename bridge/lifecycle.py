@@ -6,60 +6,89 @@ Off: running runs refuse → adapters undone and verified → journal closed →
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 from ..journal.errors import JournalError
 from ..journal.masking import Masker
 from ..journal.service import Journal
-from . import anchor, notify, overrides, paths, preflight, resume, secrets, settings
+from . import anchor, edition, notify, overrides, paths, preflight, resume, secrets, settings
 from .activation import Activation
 from .admission import already_shown
+from .handlers import HANDLERS
+from .session import Session
+from .undo import UndoLog
 
-VERSION = "0.1.0"
-CODE = preflight.code_digest()  # of the files that this process loaded
-RESTART = "Agent Zero must restart before new work is recorded: the plugin's files changed after they were loaded."
+MAY_PASS = {"store_locked", "store_full", "store_lost", "store_closed", "commit_timeout"}  # looked at again, once a minute
 
 
 # -- on ----------------------------------------------------------------------------------
 
 
-def activate(*, live: bool) -> Activation | None:
-    """Put the plugin in force, or remember why not and change nothing."""
+def _prepare(*, live: bool) -> Activation | None:
+    """Make an activation, or remember why not and change nothing. Whatever goes wrong, the host goes on."""
     holder = anchor.holder()
-    if holder.activation is not None:
-        return holder.activation
     holder.why_not = None
     if not paths.is_switched_on():
         return None
-    files_changed()
-    if is_outdated():
-        _refuse("restart_needed", [], RESTART)
-        return None
+    try:
+        return _make(live=live)
+    except _NotReady as why:
+        _refuse(why.code, why.files, why.text)
+    except JournalError as error:
+        _refuse(error.code, [], f"The journal could not be opened. {error}")
+    except Exception as error:
+        _fault(error)
+    return None
+
+
+def _make(*, live: bool) -> Activation:
+    edition.files_changed()
+    if edition.is_outdated():
+        raise _NotReady("restart_needed", [], edition.RESTART)
     verdict = preflight.inspect_host(paths.host_root(), loaded=live)
     if not verdict.ok:
-        _refuse(verdict.code, verdict.files, verdict.text)
-        return None
-    try:
-        journal = Journal.open(
-            paths.data_folder(),
-            masker=Masker(lambda: list(secrets.known())),
-            boot={"plugin": VERSION, "host": verdict.label, "live": live},
-        )
-    except (JournalError, OSError) as error:
-        _refuse(getattr(error, "code", "unavailable"), [], f"The journal could not be opened. {error}")
-        return None
-    from .dispatcher import HANDLERS
-
-    active = Activation(journal, verdict.label, verdict.replay or {}, live, CODE, settings.load(), HANDLERS)
+        raise _NotReady(verdict.code, verdict.files, verdict.text)
+    config = settings.load()
+    boot = {"plugin": edition.VERSION, "host": verdict.label, "live": live}
+    journal = Journal.open(paths.data_folder(), masker=Masker(lambda: list(secrets.known())), boot=boot)
+    active = Activation(journal, verdict.label, verdict.replay or {}, live, edition.CODE, config, HANDLERS, _undo_log())
     active.on_release = lambda run: resume.released(active, run)
     try:
         overrides.install(paths.ROOT / "overrides", _Journaled(), active.undo)
     except Exception as error:  # whatever a changed host makes of it: undone already, and said
-        journal.close()
-        _refuse("adapter_mismatch", [str(error)], "Durable Execution did not start: a host function differs.")
-        return None
-    holder.activation = active
+        _take_back(active)
+        raise _NotReady("adapter_mismatch", [str(error)], "Durable Execution did not start: a host function differs.") from error
     return active
+
+
+class _NotReady(Exception):
+    """The plugin must not be put in force, for a reason that a person can read."""
+
+    def __init__(self, code: str, files: list[str], text: str) -> None:
+        super().__init__(text)
+        self.code, self.files, self.text = code, files, text
+
+
+def _undo_log() -> UndoLog:
+    """A new one, or that of an earlier time whose wrappers another plugin sits on."""
+    holder = anchor.holder()
+    undo, holder.left_on = holder.left_on or UndoLog(), None
+    undo.undo()
+    return undo
+
+
+def _scan(active: Activation) -> list[Session] | None:
+    """Take up the unfinished runs, or give the activation up: a journal that cannot be read must not stop the host."""
+    try:
+        return resume.scan(active)
+    except Exception as error:
+        _take_back(active)
+        if isinstance(error, JournalError):
+            _refuse(error.code, [], f"The journal could not be read. {error}")
+        else:
+            _fault(error)
+    return None
 
 
 class _Journaled:
@@ -76,16 +105,10 @@ def _refuse(code: str, files: list[str], text: str) -> None:
     notify.write(f"{text} {' '.join(files)}".rstrip())
 
 
-def is_outdated() -> bool:
-    """Other code is in force than the code on disk: guard mode until the restart."""
-    holder = anchor.holder()
-    active: Activation | None = holder.activation
-    return bool(holder.outdated) or (active is not None and active.code != CODE)
-
-
-def files_changed() -> None:
-    """Compare our files on disk with what is loaded; after an update they may differ."""
-    anchor.holder().outdated = preflight.code_digest() != CODE
+def _fault(error: Exception) -> None:
+    places = "".join(traceback.format_tb(error.__traceback__))  # not its words: they may quote a secret
+    notify.write(f"{type(error).__name__}\n{places}")
+    _refuse("internal", [], f"Durable Execution did not start: {type(error).__name__}. The server's output says where.")
 
 
 # -- moments of the host -------------------------------------------------------------------
@@ -93,15 +116,27 @@ def files_changed() -> None:
 
 def host_starting(data: dict[str, Any]) -> None:
     """Before chats, scheduler and server: everything that may write a file or refuse happens here."""
-    preflight.import_everything()
-    activate(live=False)
+    try:
+        preflight.import_everything()
+    except Exception as error:  # a half updated plugin
+        _fault(error)
+        return
+    holder = anchor.holder()
+    with holder.lock:
+        holder.activation = holder.activation or _prepare(live=False)
 
 
 def chats_loaded(data: dict[str, Any]) -> None:
     """Chats are in memory, the scheduler has not ticked: rebuild them and put holds in force."""
-    active = anchor.active()
-    if active is not None and not active.live:
-        anchor.holder().ready = resume.scan(active)
+    holder = anchor.holder()
+    active = holder.activation
+    if active is None or active.live:
+        return
+    ready = _scan(active)
+    if ready is None:
+        holder.activation = None
+    else:
+        holder.ready = ready
 
 
 def host_up(data: dict[str, Any]) -> None:
@@ -116,13 +151,19 @@ def host_up(data: dict[str, Any]) -> None:
 def activate_if_due() -> Activation | None:
     """Switched on in a running host: holds in force, nothing rebuilt, running chats left alone."""
     holder = anchor.holder()
-    if holder.activation is not None or holder.why_not is not None:
-        return holder.activation
-    active = activate(live=True)
-    if active is not None:
+    with holder.lock:
+        if holder.activation is not None or holder.why_not is not None:
+            return holder.activation
+        active = _prepare(live=True)
+        if active is None:
+            return None
         _protect_from_next_message(active)
-        for session in resume.scan(active):
-            resume.launch(session)
+        ready = _scan(active)
+        if ready is None:
+            return None
+        holder.activation = active  # only now: no message comes in between
+    for session in ready:
+        resume.launch(session)
     return active
 
 
@@ -135,11 +176,15 @@ def _protect_from_next_message(active: Activation) -> None:
 
 
 def tick(data: dict[str, Any]) -> None:
-    """Once a minute: take up a switch that was made by hand."""
+    """Once a minute: take up a switch or an update that was made by hand, and try again what may have passed."""
     if not paths.is_switched_on():
         switched_off_by_hand()
-    else:
-        activate_if_due()
+        return
+    edition.files_changed()
+    holder = anchor.holder()
+    if holder.why_not is not None and holder.why_not["code"] in MAY_PASS:
+        holder.why_not = None
+    activate_if_due()
 
 
 def toggle_start(data: dict[str, Any]) -> None:
@@ -161,9 +206,15 @@ def toggle_end(data: dict[str, Any]) -> None:
         activate_if_due()
 
 
+def plugins_changing(data: dict[str, Any]) -> None:
+    """A `.toggle-0` was laid by hand: after this moment the host calls no hook of ours."""
+    if not paths.is_switched_on():
+        switched_off_by_hand()
+
+
 def plugins_changed(data: dict[str, Any]) -> None:
     """Some plugin changed; ours may have been switched by a file, or updated in place."""
-    files_changed()
+    edition.files_changed()
     if anchor.active() is not None:
         if not paths.is_switched_on():
             switched_off_by_hand()
@@ -204,27 +255,36 @@ class StillRunning(Exception):
         self.titles = titles
 
 
-def deactivate(*, by_hand: bool = False) -> list[str]:
-    """Take the plugin out of force; returns the adapters that another plugin sits on."""
+def deactivate(*, by_hand: bool = False) -> None:
+    """Take the plugin out of force. By hand also while chats run: their wrappers pass through from now on."""
     holder = anchor.holder()
-    active: Activation | None = holder.activation
-    if active is None:
-        return []
-    running = active.running()
-    if running and not by_hand:
-        raise StillRunning([session.run.title for session in running])
-    held = [session.run.title for session in active.sessions.values()]
-    active.closed = True
-    stuck = active.undo.undo()
-    for session in list(active.sessions.values()):
-        if (ctx := session.context()) is not None:
-            notify.badge(ctx, session.run, None)
-        session.say("held")
+    with holder.lock:
+        active = holder.activation
+        if active is None:
+            return
+        running = active.running()
+        if running and not by_hand:
+            raise StillRunning([session.run.title for session in running])
+        unfinished = list(active.sessions.values())
+        active.closed = True
+        for session in unfinished:
+            resume.remember_chat(active, session)
+            if (ctx := session.context()) is not None:
+                notify.badge(ctx, session.run, None)
+            session.say("off" if session in running else "held")
+        _take_back(active)
+        holder.activation, holder.why_not = None, None
+    if unfinished:
+        titles = [session.run.title for session in unfinished]
+        notify.toast("Durable Execution is off. These chats have unfinished runs that nothing protects now", titles)
+
+
+def _take_back(active: Activation) -> None:
+    """Undo the adapters, verified, and close the journal."""
+    if stuck := active.undo.undo():
+        anchor.holder().left_on = active.undo
+        notify.write(f"Another plugin sits on these host functions, so they pass through and were not put back: {', '.join(stuck)}")
     active.journal.close()
-    holder.activation, holder.why_not = None, None
-    if held:
-        notify.toast("Durable Execution is off. These chats have unfinished runs that nothing protects now", held)
-    return stuck
 
 
 def switched_off_by_hand() -> None:
@@ -240,4 +300,4 @@ def status() -> dict[str, Any]:
     if active is not None:
         return active.service.status()
     why = holder.why_not or {"code": "off", "files": [], "text": "Durable Execution is off."}
-    return {"active": False, "why_not": why, "backend": "sqlite", "schema": None, "holds": 0, "version": VERSION}
+    return {"active": False, "why_not": why, "backend": "sqlite", "schema": None, "holds": 0, "version": edition.VERSION}

@@ -49,12 +49,15 @@ def user_message_end(active: Activation, agent: Any, data: dict[str, Any]) -> No
 
 
 def deliver_waiting(session: Session, agent: Any) -> None:
-    """Add every waiting message that is not in the history yet, before the checkpoint."""
-    if not session.messages:
-        return
-    _add(session, agent, session.messages)
+    """Add every waiting message that is not in the history yet, before the checkpoint.
+
+    What the host's slot still carries must not come a second time: it may be left from a
+    turn that ended while the message came in.
+    """
+    if session.messages:
+        _add(session, agent, session.messages)
     slot = agent.intervention
-    if slot is not None and any(message.id == slot.id for message in session.messages):
+    if slot is not None and slot.id in in_history(agent.context):
         agent.intervention = None
 
 

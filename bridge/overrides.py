@@ -54,6 +54,8 @@ def install(folder: Path, journaled: Any, undo: UndoLog) -> None:
     try:
         for override in read(folder, journaled):
             owner = importlib.import_module(override.module)
+            if undo.holds(owner, override.name):
+                continue  # our wrapper is still there, it looks up what is in force
             original = vars(owner)[override.name]
             _check(override, original)
             undo.swap(owner, override.name, _wrapper(override, original), override.target)

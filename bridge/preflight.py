@@ -110,21 +110,20 @@ def _running(module: types.ModuleType, path: Path) -> Iterator[types.CodeType]:
     for value in vars(module).values():
         members = vars(value).values() if isinstance(value, type) and value.__module__ == module.__name__ else [value]
         for member in members:
-            function = getattr(member, "__func__", getattr(member, "fget", member))
+            function = _function(member)
             while function is not None:
-                code = getattr(function, "__code__", None)
-                if isinstance(code, types.CodeType) and Path(code.co_filename).resolve() == path.resolve():
-                    yield code
-                function = getattr(function, "__wrapped__", None)
+                if Path(function.__code__.co_filename).resolve() == path.resolve():
+                    yield function.__code__
+                function = _function(vars(function).get("__wrapped__"))
 
 
-def code_digest() -> str:
-    """Digest of the plugin's own Python files on disk: tells a half updated plugin."""
-    total = hashlib.sha256()
-    for folder in ("journal", "bridge", "overrides"):
-        for path in sorted((paths.ROOT / folder).rglob("*.py")):
-            total.update(path.read_bytes())
-    return total.hexdigest()
+def _function(member: Any) -> types.FunctionType | None:
+    """The function behind a member. Judged by its type: a proxy of the web server may raise when it is asked."""
+    if isinstance(member, staticmethod | classmethod):
+        member = member.__func__
+    elif isinstance(member, property):
+        member = member.fget
+    return member if type(member) is types.FunctionType else None
 
 
 def import_everything() -> None:

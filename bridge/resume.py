@@ -12,7 +12,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from ..journal.errors import Corrupt, JournalError
+from ..journal.errors import Corrupt, JournalError, Unavailable
 from ..journal.records import Call, Hold, HoldReason, Permission, Run, RunState
 from . import messages, notify, policies, standing, stopping
 from .admission import message_of
@@ -34,7 +34,9 @@ def scan(active: Activation) -> list[Session]:
             continue
         try:
             session = _take_up(active, run)
-        except (JournalError, KeyError, TypeError, ValueError, AttributeError) as error:
+        except (Unavailable, TimeoutError):
+            raise  # it says nothing about this chat: the whole activation waits
+        except Exception as error:
             text = "The saved state of this chat could not be used. Nothing was repaired and nothing was changed."
             session = _held(active, run, HoldReason.CHECKPOINT_CORRUPT, text, {"error": type(error).__name__})
         if session.phase is Phase.READY:
@@ -52,8 +54,7 @@ def _take_up(active: Activation, run: Run) -> Session:
     session.messages = [message_of(item) for item in journal.inputs(run.run_id)]
     active.add(session)
     try:
-        loaded = journal.resume_point(run.run_id)
-        point = Point(loaded.root, loaded.position, loaded.tree)
+        point = _point(active, run)
     except Corrupt:
         text = "The saved state of this chat could not be read. It was not repaired and nothing was changed."
         return _held(active, run, HoldReason.CHECKPOINT_CORRUPT, text, {})
@@ -108,7 +109,30 @@ def _rebuild(session: Session, point: Point) -> None:
     present = messages.in_history(ctx)
     session.messages = [message for message in session.messages if message.id not in present]
     persist_chat.save_tmp_chat(ctx)
+    if not point.saved:
+        session.activation.journal.note_chat_saved(session.run.run_id)
     notify.refresh()
+
+
+def _point(active: Activation, run: Run) -> Point:
+    """The run's newest resume point; whether its chat has a file may have become true only afterwards."""
+    loaded = active.journal.resume_point(run.run_id)
+    point = Point(loaded.root, loaded.position, loaded.tree)
+    point.saved = point.saved or active.journal.chat_was_saved(run.run_id)
+    return point
+
+
+def remember_chat(active: Activation, session: Session) -> None:
+    """Before we go out of force: give the chat its file, so that one that is missing later was deleted."""
+    from helpers import persist_chat
+
+    ctx = session.context()
+    if ctx is None:
+        return
+    if not ctx.is_running():
+        persist_chat.save_tmp_chat(ctx)
+    if ctx.data.get(persist_chat.SAVED_CHAT_CONTEXT_DATA_KEY):
+        active.journal.note_chat_saved(session.run.run_id)
 
 
 def _permission_now(active: Activation, session: Session, call: Call) -> Permission:
@@ -131,8 +155,7 @@ def _complete_files(active: Activation) -> None:
         if ctx is None or run.chat_id in active.sessions:
             continue
         try:
-            loaded = active.journal.resume_point(run.run_id)
-            point = Point(loaded.root, loaded.position, loaded.tree)
+            point = _point(active, run)
         except (Corrupt, KeyError):
             continue  # a finished run's checkpoint is no authority over a chat that the host has
         if standing.is_behind(ctx, point):
@@ -177,7 +200,8 @@ def launch(session: Session) -> None:
         session.passed_cursor()
         return
     try:
-        _launch(active, session)
+        with active.chat_lock(session.chat_id):  # a message must not meet a run that has no task yet
+            _launch(active, session)
     except JournalError as error:
         session.passed_cursor()
         session.phase = Phase.HELD
@@ -190,8 +214,7 @@ def _launch(active: Activation, session: Session) -> None:
     from agent import AgentContext, UserMessage
 
     if not session.fresh:
-        loaded = active.journal.resume_point(session.run.run_id)
-        _rebuild(session, Point(loaded.root, loaded.position, loaded.tree))
+        _rebuild(session, _point(active, session.run))
     claim = active.journal.claim(session.run.run_id).result(_COMMIT_S)
     ctx = session.context()
     calls = active.journal.calls(session.run.run_id)
@@ -234,8 +257,7 @@ def _go_on(active: Activation, session: Session, run: Run) -> None:
             session.listen_again()
             session.phase = Phase.RUNNING
         return
-    loaded = active.journal.resume_point(run.run_id)
-    point = Point(loaded.root, loaded.position, loaded.tree)
+    point = _point(active, run)
     if not session.fresh:
         known = [message_of(item) for item in active.journal.inputs(run.run_id)]
         problem = standing.problem(session.context(), point, run, known, active.journal.calls(run.run_id))
@@ -249,7 +271,7 @@ def _go_on(active: Activation, session: Session, run: Run) -> None:
 
 def _end(active: Activation, session: Session, run: Run) -> None:
     """Stop: the chat goes on from its last valid state plus the saved results, with a note."""
-    was_parked, fresh = session.phase is Phase.PARKED, session.fresh
+    was_parked, fresh, hold = session.phase is Phase.PARKED, session.fresh, session.run.hold
     with session.lock:
         session.run = run
         session.ended_by = "This run was stopped by a person."
@@ -261,5 +283,5 @@ def _end(active: Activation, session: Session, run: Run) -> None:
     if ctx is None:
         return
     notify.badge(ctx, run, None)
-    stopping.tell(active, session, ctx, from_point=fresh and not was_parked)
+    stopping.tell(active, session, ctx, hold, from_point=fresh and not was_parked)
 

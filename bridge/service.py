@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..journal.errors import JournalError
 from ..journal.records import Choice, Decision, Run
+from . import edition
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -17,21 +19,23 @@ class Service:
         self._active = active
 
     def status(self) -> dict[str, Any]:
-        from .lifecycle import VERSION, is_outdated
-
         active = self._active
-        counts = active.journal.counts()
+        problem = active.store_problem or active.journal.problem
+        try:
+            counts = active.journal.counts()
+        except JournalError as error:  # the status must answer above all when the journal does not
+            counts, problem = {}, problem or str(error)
         return {
             "active": True,
             "why_not": None,
-            "restart_needed": is_outdated(),
+            "restart_needed": edition.is_outdated(),
             "backend": "sqlite",
             "schema": active.journal.schema,
-            "version": VERSION,
+            "version": edition.VERSION,
             "host": active.host,
-            "holds": counts["held"],
+            "holds": counts.get("held", 0),
             "counts": counts,
-            "store_problem": active.store_problem or active.journal.problem,
+            "store_problem": problem,
             "protected_from_next_message": sorted(active.unprotected),
             "unrecorded": [
                 "scheduled tasks",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import notify, paths
+
 DEFAULTS: dict[str, Any] = {"backend": "sqlite", "resume_parallel": 2}
 _NUMBERS = {"resume_parallel": (1, 16)}
 
@@ -12,11 +14,8 @@ def load() -> dict[str, Any]:
     """The settings in force: the host's stored ones over our defaults; a broken value falls back."""
     from helpers import plugins
 
-    from . import notify, paths
-
-    stored = plugins.get_plugin_config(paths.PLUGIN) or {}
     try:
-        return checked(stored)
+        return checked(plugins.get_plugin_config(paths.PLUGIN) or {})
     except ValueError as error:
         notify.write(f"{error} The defaults are used.")
         return dict(DEFAULTS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..journal.records import Call, CallKind, HoldReason, Outcome
+from ..journal.records import Call, CallKind, Hold, HoldReason, Outcome
 from . import notify
 
 if TYPE_CHECKING:
@@ -20,13 +20,14 @@ NOTE = "A person stopped this turn. Nothing more of it runs."
 UNKNOWN = "It is unknown whether these steps happened, check before you run them again: "
 
 
-def tell(active: Activation, session: Session, ctx: Any, *, from_point: bool) -> None:
+def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, from_point: bool) -> None:
     """Complete the chat's history after a Stop and write the host's file."""
     from helpers import persist_chat
 
     calls = [call for call in active.journal.calls(session.run.run_id) if not call.abandoned]
-    stopped_hold = session.run.hold
-    touched = stopped_hold is None or stopped_hold.reason not in _LEFT_ALONE
+    touched = hold is None or hold.reason not in _LEFT_ALONE
+    unknown = [_named(call) for call in calls if call.outcome in (None, Outcome.UNKNOWN) and call.key.kind is CallKind.TOOL]
+    text = f"{NOTE} {UNKNOWN}{'; '.join(unknown)}." if unknown else NOTE
     if touched:
         agent = ctx.agent0
         if from_point:
@@ -34,13 +35,11 @@ def tell(active: Activation, session: Session, ctx: Any, *, from_point: bool) ->
             for call in calls:
                 if call.key.step > reached:
                     _put_back(agent, call)
-        unknown = [_named(call) for call in calls if call.outcome in (None, Outcome.UNKNOWN) and call.key.kind is CallKind.TOOL]
-        text = f"{NOTE} {UNKNOWN}{'; '.join(unknown)}." if unknown else NOTE
         content = agent.parse_prompt("fw.warning.md", message=text)
         agent.hist_add_message(False, content=content, id=f"durable-stop-{session.run.run_id}")
     offered = len(active.journal.inputs(session.run.run_id))
     kept = f" {offered} kept message(s) were not sent: send them again if you still want them." if offered else ""
-    notify.inform(ctx, "Run stopped", f"{NOTE} Records stay.{kept}")
+    notify.inform(ctx, "Run stopped", f"{NOTE if touched else text} Records stay.{kept}")
     ctx.log.set_initial_progress()
     if touched:
         persist_chat.save_tmp_chat(ctx)

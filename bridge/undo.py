@@ -40,16 +40,18 @@ class UndoLog:
         self.entries.append(Entry(owner, name, original, replacement, label))
         setattr(owner, name, replacement)
 
+    def holds(self, owner: Any, name: str) -> bool:
+        """Whether this attribute is replaced already, below what another plugin put on top."""
+        return any(entry.owner is owner and entry.name == name for entry in self.entries)
+
     def undo(self) -> list[str]:
         """Put everything back, newest first; return the labels that could not be."""
         stuck = []
         for entry in reversed(self.entries):
             if entry.undone:
                 continue
-            if vars(entry.owner).get(entry.name, _ABSENT) is not entry.replacement:
-                stuck.append(entry.label)
-                continue
-            setattr(entry.owner, entry.name, entry.original)
+            if vars(entry.owner).get(entry.name, _ABSENT) is entry.replacement:
+                setattr(entry.owner, entry.name, entry.original)
             entry.undone = vars(entry.owner).get(entry.name) is entry.original
             if not entry.undone:
                 stuck.append(entry.label)

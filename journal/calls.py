@@ -101,7 +101,6 @@ def from_row(row: Row) -> Call:
             served=row["served"],
             value_lossy=bool(row["value_lossy"]),
             token=row["token"],
-            attempt_seq=row["attempt_seq"],
             boot_id=row["boot_id"],
             late_results=row["late_results"],
         )
@@ -146,7 +145,7 @@ def begin(scribe: Scribe, run_id: RunId, token: int, intent: Intent, *, dispatch
         policy=intent.permission.policy,
         source_digest=intent.permission.source_digest,
         attempts=int(dispatched),
-        token=token,
+        token=token if dispatched else 0,
         seq=seq,
         now=scribe.now,
         boot_id=scribe.boot_id,
@@ -166,7 +165,6 @@ def again(scribe: Scribe, call: Call, token: int, reason: str) -> Call:
         allowance=call.allowance,
         used=int(reason == "allowed"),
         token=token,
-        seq=seq,
         now=scribe.now,
         boot_id=scribe.boot_id,
     )

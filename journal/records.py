@@ -165,8 +165,6 @@ class Call:
     value_lossy: bool = False
     token: int = 0
     """Fencing token under which the last attempt began."""
-    attempt_seq: int = 0
-    """Place in the journal where the last attempt began."""
     boot_id: str = ""
     """Process in which the last attempt began."""
     late_results: int = 0

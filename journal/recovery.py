@@ -31,7 +31,7 @@ def begin_call(scribe: Scribe, run_id: RunId, token: int, cursor: int, intent: I
     call = calls.at_key(scribe.tx, run_id, intent.key)
     if call is None:
         return _begin_new(scribe, run_id, token, cursor, intent)
-    if call.outcome is None and call.token == token and call.attempt_seq > cursor:
+    if call.outcome is None and call.token == token:
         if call.identity != intent.identity:
             raise KeyReused(run_id, intent.key)
         return Proceed(call, replayed=call.attempts > 1)  # the same submission again: its answer was lost

@@ -49,6 +49,7 @@ MOST_NOTE = 2000
 MOST_SAID = 64 * 1024
 _MOST_TITLE = 500
 
+CHAT_SAVED = "chat_saved"
 SAID = "A person confirmed that this step was completed. Its own output was not saved."
 
 
@@ -199,6 +200,10 @@ class Journal:
         who, why = self.masker.text(origin), self.masker.text(note)
         return self._write(lambda scribe: runs.stop(scribe, RunId(run_id), who, why))
 
+    def note_chat_saved(self, run_id: str) -> Future[int]:
+        """The host's file of this run's chat exists from now on: where it is missing later, somebody deleted it."""
+        return self._write(lambda scribe: scribe.event(CHAT_SAVED, RunId(run_id)))
+
     # -- recovery -------------------------------------------------------------------------------
 
     def begin_recovery(self, run_id: str) -> Future[Run]:
@@ -305,6 +310,10 @@ class Journal:
 
     def calls(self, run_id: str) -> list[Call]:
         return self._store.read(lambda tx: calls.of_run(tx, RunId(run_id)))
+
+    def chat_was_saved(self, run_id: str) -> bool:
+        """Whether `note_chat_saved` was called for this run, in any process."""
+        return any(row["kind"] == CHAT_SAVED for row in self._store.read(lambda tx: tx.all("events_of_run", run_id=RunId(run_id))))
 
     def waiting(self, chat_id: str) -> list[Input]:
         """Messages of a chat that are not delivered yet, in order."""

@@ -23,6 +23,7 @@ TABS = ("needs_you", "all")
 _MOST_ARGUMENT = 4_000
 _MOST_RESULT = 64 * 1024
 _MOST_SUMMARY = 120
+_TELLING = ("code", "command")
 
 REASONS: Mapping[HoldReason, str] = {
     HoldReason.OUTCOME_UNKNOWN: "A step was started; no result was saved. It may have happened. Nothing was repeated.",
@@ -278,7 +279,10 @@ def summary(kind: CallKind, name: str, arguments: Any) -> str:
     """One line that says what a step is about; a name alone where the arguments say nothing short."""
     if kind.is_inference:
         return "Model call" if kind is CallKind.MODEL else "Background model call"
-    values = arguments.values() if isinstance(arguments, dict) else [arguments]
+    values = [arguments]
+    if isinstance(arguments, dict):
+        # a command says what it does; the other arguments say how
+        values = next(([arguments[key]] for key in _TELLING if isinstance(arguments.get(key), str)), list(arguments.values()))
     words = " ".join(str(value) for value in values if isinstance(value, str | int) and not isinstance(value, bool))
     line = " ".join(words.split()) or name
     return line if len(line) <= _MOST_SUMMARY else f"{line[:_MOST_SUMMARY]}…"

@@ -121,11 +121,12 @@ def test_off_puts_back_the_very_objects_that_were_there(tmp_path, model):
         client.say(chat, "third")
         client.toggle(True)
         client.say(chat, "fourth")
+        again = identities(client)
 
         changed = [name for name in before if during[name] != before[name]]
         assert changed == ["helpers.message_queue.log_user_message"]
         assert [name for name in before if after[name] != before[name]] == []
-        assert [name for name in before if identities(client)[name] != before[name]] == changed
+        assert [name for name in before if again[name] != before[name]] == changed
         assert [run["title"] for run in Panel(client).all_runs()] == ["A scripted chat"] * 2
         assert [i["content"] for i in client.logs(chat) if i["type"] == "user"] == ["first", "second", "third", "fourth"]
 
@@ -243,7 +244,7 @@ def test_new_files_under_a_running_plugin_mean_guard_until_the_restart(world, mo
     world.renew_plugin(newer)
     wait_status(world, restart_needed=True)
 
-    assert "not active" in client.say(held, "go on")
+    assert "on hold" in client.say(held, "go on")
     assert client.say(client.create_chat(), "something else") == "unrecorded"
     gate.touch()
     client.wait(lambda: "end a" in world.effects(), what="the effect to end")
@@ -322,8 +323,8 @@ def test_a_file_that_is_not_ours_is_refused_untouched_and_the_host_works(world, 
     [("say", "chat_moved_on"), ("reset", "chat_moved_on"), ("remove", "chat_gone")],
 )
 def test_what_happened_to_a_held_chat_while_off_is_never_overwritten(world, model, gate, way, meanwhile, reason):
-    script_effect(model, gate)
     model.script(answer("unrecorded answer"), when="while off", repeat=True)
+    script_effect(model, gate)
     world.start()
     held = hold_in_effect(world)
     client = world.client()

@@ -184,6 +184,7 @@ class LiveHost:
             "A0_SELF_UPDATE_MANAGER_PATH": str(self.folder / "home" / "none"),
             "LIVE_HOST": self._mark,
             "PYTHONUNBUFFERED": "1",
+            "PYTHONFAULTHANDLER": "1",
         }
         if inject is not None:
             path.append(self.folder / "path" / "inject")
@@ -198,7 +199,8 @@ class LiveHost:
             if self._answers():
                 return
             time.sleep(0.05)
-        raise TimeoutError(f"the server does not answer after {seconds:.0f} s:\n{self.tail()}")
+        self._end(signal.SIGABRT)  # prints where every thread stands
+        raise TimeoutError(f"the server does not answer after {seconds:.0f} s:\n{self.tail(400)}")
 
     def _answers(self) -> bool:
         try:

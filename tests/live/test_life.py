@@ -75,7 +75,7 @@ def test_a_chat_that_runs_while_enabling_is_protected_from_its_next_message(
     held.wait_arrived()
 
     client.toggle(True).ok()
-    assert recovery.status()["notes"]
+    assert recovery.status()["protected_from_next_message"] == [chat]
     held.release()
     client.wait_answer(chat, "Unrecorded.")
     assert recovery.runs(chat) == []

@@ -38,22 +38,28 @@ def tamper(world: World, *statements: str) -> None:
     world.journal = world._open()
 
 
+BROKEN = "(select run_id from runs where chat_id = 'broken')"
+MESSAGE = "(select input_digest from runs where chat_id = 'broken')"
+ARGUMENTS = f"(select arguments_digest from calls where kind = 'tool' and run_id = {BROKEN})"
+RESULT = "(select value_digest from calls where value_digest is not null)"
+ROOT = f"(select root from checkpoints where run_id = {BROKEN})"
+
 RUN_DAMAGE = {
-    "message": "update blobs set body = x'7b7d' where digest = (select input_digest from runs where chat_id = 'broken')",
-    "message that decodes to something else": "update blobs set body = x'31' where digest = (select input_digest from runs where chat_id = 'broken')",
+    "message": f"update blobs set body = x'7b7d' where digest = {MESSAGE}",
+    "message that decodes to something else": f"update blobs set body = x'31' where digest = {MESSAGE}",
     "mode": "update runs set mode = x'5b' where chat_id = 'broken'",
     "mode of another shape": "update runs set mode = x'31' where chat_id = 'broken'",
 }
 CALL_DAMAGE = {
-    "arguments": "update blobs set body = x'31' where digest = (select arguments_digest from calls where kind = 'tool' and run_id = (select run_id from runs where chat_id = 'broken'))",
-    "result": "update blobs set body = cast(body || x'20' as blob) where digest = (select value_digest from calls where value_digest is not null)",
+    "arguments": f"update blobs set body = x'31' where digest = {ARGUMENTS}",
+    "result": f"update blobs set body = cast(body || x'20' as blob) where digest = {RESULT}",
     "usage": "update calls set usage = x'ff' where value_digest is not null",
 }
 CHECKPOINT_DAMAGE = {
-    "root": "update nodes set body = cast(body || x'20' as blob) where digest = (select root from checkpoints where run_id = (select run_id from runs where chat_id = 'broken'))",
-    "position": "update checkpoints set position = x'7b7d' where run_id = (select run_id from runs where chat_id = 'broken')",
-    "seal": "update checkpoints set seal = 'x' where run_id = (select run_id from runs where chat_id = 'broken')",
-    "other checkpoint": "update checkpoints set run_id = (select run_id from runs where chat_id = 'broken'), seq = seq + 100 where run_id = (select run_id from runs where chat_id = 'sound')",
+    "root": f"update nodes set body = cast(body || x'20' as blob) where digest = {ROOT}",
+    "position": f"update checkpoints set position = x'7b7d' where run_id = {BROKEN}",
+    "seal": f"update checkpoints set seal = 'x' where run_id = {BROKEN}",
+    "other checkpoint": f"update checkpoints set run_id = {BROKEN}, seq = seq + 100 where run_id <> {BROKEN}",
 }
 
 

@@ -106,7 +106,10 @@ def test_a_step_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_statements_are_cut_where_they_end() -> None:
-    script = "create table a (x text default ';');\n-- a comment; with a semicolon\ncreate trigger t after insert on a begin select 1; select 2; end;\n"
+    script = """create table a (x text default ';');
+-- a comment; with a semicolon
+create trigger t after insert on a begin select 1; select 2; end;
+"""
 
     assert len(list(migrate.statements(script))) == 2
 

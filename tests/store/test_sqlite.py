@@ -282,6 +282,26 @@ def test_a_forked_child_neither_keeps_the_lock_nor_writes(folder: Path) -> None:
             os.close(end)
 
 
+OWN_AND_FORK = f"""import os
+from pathlib import Path
+from journal.store.sqlite import SqliteStore
+store = SqliteStore(Path(sys.argv[1]), 1)
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+{WAIT}"""
+
+
+def test_a_child_that_outlives_a_killed_owner_does_not_keep_the_lock(folder: Path) -> None:
+    with child(OWN_AND_FORK, folder) as owner:
+        owner.send_signal(signal.SIGKILL)
+        owner.wait()
+
+        SqliteStore(folder, 1).close()
+
+        owner.communicate("the child ends\n")
+
+
 def test_a_started_program_does_not_keep_the_lock(folder: Path) -> None:
     store = SqliteStore(folder, 1)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, close_fds=False) as program:
@@ -340,7 +360,7 @@ def files_end_at(size: int) -> Iterator[None]:
 
 
 def test_an_error_while_committing_is_answered_by_looking(store: SqliteStore, folder: Path) -> None:
-    store.submit(put("x")).result()
+    store.submit(put("x", os.urandom(100_000))).result()
 
     with files_end_at((folder / "journal.db-wal").stat().st_size + 5000):
         refused = store.submit(put("big", os.urandom(200_000)))

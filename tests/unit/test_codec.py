@@ -196,7 +196,11 @@ def test_the_order_of_keys_does_not_change_the_bytes() -> None:
 
 
 def test_two_processes_write_the_same_bytes() -> None:
-    program = "import sys; sys.path.insert(0, sys.argv[1]); from journal import codec; print(codec.digest(codec.encode({'s': {'x', 'y', 'z', 'w'}, 'b': b'1'})))"
+    program = """import sys
+sys.path.insert(0, sys.argv[1])
+from journal import codec
+print(codec.digest(codec.encode({"s": {"x", "y", "z", "w"}, "b": b"1"})))
+"""
     root = str(pathlib.Path(codec.__file__).parent.parent)
 
     digests = {

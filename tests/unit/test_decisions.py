@@ -348,6 +348,19 @@ def test_two_tabs_that_decide_the_same_call_get_one_decision(world: World) -> No
     assert len(world.journal.run_view(run.run_id)["recorded"]) == 1
 
 
+def test_two_tabs_of_one_person_do_not_decide_the_same_call_twice(world: World) -> None:
+    run = world.admit()
+    first, _ = (world.opened(run, tool(1, ordinal)) for ordinal in range(2))
+    world.restart()
+    run = world.recover(run)
+    tabs = [world.decision(run, choice, first) for choice in (Choice.CONFIRMED_COMPLETED, Choice.NEW_ATTEMPT)]
+
+    assert world.journal.decide(tabs[0]).result().state is RunState.HELD
+
+    with pytest.raises(StaleVersion):
+        world.journal.decide(tabs[1]).result()
+
+
 def test_the_same_request_twice_is_one_decision(world: World) -> None:
     run, call = held(world, HoldReason.OUTCOME_UNKNOWN)
     form = world.decision(run, Choice.NEW_ATTEMPT, call)

@@ -201,7 +201,7 @@ def test_a_result_over_64_kib_is_not_put_into_the_page(world: World) -> None:
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ({"code": "ls\n -la", "session": 0}, "ls -la 0"),
+        ({"code": "ls\n -la", "session": 0}, "ls -la"),
         ({}, "shell"),
         ({"data": b"x", "flag": True}, "shell"),
         ("words", "words"),

@@ -50,15 +50,25 @@ export function leave() {
 
 /** Focus the first of these ids that is on the page, once what was just decided is drawn. */
 export function focusOn(...ids) {
+  globalThis.requestAnimationFrame?.(() => focusNow(ids));
+}
+
+/** The same, but only if what had the focus was taken away; it must never fall out of the dialog. */
+export function keepFocus(...ids) {
   globalThis.requestAnimationFrame?.(() => {
-    for (const id of ids) {
-      const element = document.getElementById(id);
-      if (!element || !isVisible(element)) continue;
-      element.focus({ preventScroll: true });
-      element.scrollIntoView({ block: "nearest" });
-      return;
-    }
+    const at = document.activeElement;
+    if (!at || at === document.body) focusNow(ids);
   });
+}
+
+function focusNow(ids) {
+  for (const id of ids) {
+    const element = document.getElementById(id);
+    if (!element || !isVisible(element)) continue;
+    element.focus({ preventScroll: true });
+    element.scrollIntoView({ block: "nearest" });
+    return;
+  }
 }
 
 /** Scroll something into view without moving the focus to it. */

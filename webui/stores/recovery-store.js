@@ -104,6 +104,7 @@ const model = {
     if (status.status !== 200) return this._listFailed(status);
     this.status = status.body;
     if (!this.status.active) {
+      dialog.keepFocus("rx-heading");
       this._clearForm();
       Object.assign(this, { list: null, detail: null, view: "list", problem: null, phase: "ready", refreshing: false });
       return;
@@ -123,6 +124,7 @@ const model = {
     const after = list.counts?.needs_you ?? 0;
     Object.assign(this, { list, problem: null, refreshing: false, now: list.checked_at });
     if (this.view === "list" && this.phase !== "sending") this.phase = "ready";
+    dialog.keepFocus("rx-heading", "rx-run-title");
     if (before === after) return;
     this.live = after ? `${format.needs(after)}.` : "Nothing is waiting.";
   },
@@ -143,13 +145,16 @@ const model = {
     if (turn !== this._listTurn) return;
     if (reply.status !== 200) return this._listFailed(reply);
     const items = [...this.list.items, ...reply.body.items];
+    const next = reply.body.items[0];
     Object.assign(this, { list: { ...reply.body, items }, refreshing: false });
+    if (next) dialog.keepFocus(`rx-card-${next.run_id}`);
     this.live = `${format.plural(items.length, "run", "runs")} shown.`;
   },
 
   async showTab(tab) {
     if (tab === this.tab) return;
     Object.assign(this, { tab, list: null, view: "list", phase: "loading" });
+    dialog.keepFocus(`rx-tab-${tab}`);
     await this.refresh();
   },
 
@@ -248,6 +253,11 @@ const model = {
   /** How many steps are folded away. */
   get earlier() {
     return (this.detail?.calls ?? []).length - this.steps.length;
+  },
+
+  showAllSteps() {
+    this.allSteps = true;
+    dialog.focusOn(`rx-row-${this.detail?.calls[0]?.call_id}`);
   },
 
   mark(call) {

@@ -122,7 +122,6 @@ create table calls (
     attempts         integer not null default 0,
     allowance        integer not null default 0 check (allowance between 0 and 3),
     token            integer not null default 0,
-    attempt_seq      integer not null default 0,
     boot_id          text    not null references boots (boot_id),
     outcome          text    check (outcome in ('ok', 'error', 'unknown', 'interrupted', 'superseded', 'confirmed')),
     value_digest     text    references blobs (digest),

@@ -2,9 +2,9 @@
 
 -- add_call --
 insert into calls (call_id, run_id, path, step, kind, ordinal, name, identity, arguments_digest, extra_digest, lossy,
-                   policy, source_digest, attempts, token, attempt_seq, boot_id, started_at, seq)
+                   policy, source_digest, attempts, token, boot_id, started_at, seq)
 values (:call_id, :run_id, :path, :step, :kind, :ordinal, :name, :identity, :arguments_digest, :extra_digest, :lossy,
-        :policy, :source_digest, :attempts, :token, :seq, :boot_id, :now, :seq)
+        :policy, :source_digest, :attempts, :token, :boot_id, :now, :seq)
 
 -- call --
 select c.*, a.body as arguments_body, x.body as extra_body, v.body as value_body, y.body as result_extra_body,
@@ -57,7 +57,6 @@ update calls
    set attempts    = attempts + 1,
        allowance   = allowance - :used,
        token       = :token,
-       attempt_seq = :seq,
        boot_id     = :boot_id,
        started_at  = :now
  where call_id = :call_id and outcome is null and abandoned = 0

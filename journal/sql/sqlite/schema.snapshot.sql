@@ -44,7 +44,6 @@ CREATE TABLE calls (
     attempts         integer not null default 0,
     allowance        integer not null default 0 check (allowance between 0 and 3),
     token            integer not null default 0,
-    attempt_seq      integer not null default 0,
     boot_id          text    not null references boots (boot_id),
     outcome          text    check (outcome in ('ok', 'error', 'unknown', 'interrupted', 'superseded', 'confirmed')),
     value_digest     text    references blobs (digest),

@@ -64,7 +64,8 @@ class Panel:
     def visit(self, chat: str = "") -> Panel:
         self.page.goto(f"{self.site.url}/?ctxid={chat}")
         self.page.locator("#chat-input").wait_for()
-        self.page.wait_for_function("globalThis.Alpine?.store('recovery') !== undefined")
+        # The menu entry is put in its place only when the page's framework runs.
+        self.page.locator("#sidebar-files-dropdown + #durable-recovery-dropdown").wait_for(state="attached")
         return self
 
     def open(self, run_id: str = "") -> Panel:

@@ -119,8 +119,7 @@ def test_closing_leaves_no_timer_and_no_global(tab: Callable[..., Panel]) -> Non
           window.clearInterval = (id) => { window.__timers.delete(id); clear(id); };
         })()"""
     )
-    panel.page.reload()
-    panel.page.wait_for_function("globalThis.Alpine?.store('recovery') !== undefined")
+    panel.visit()
     timers, names = panel.page.evaluate("[window.__timers.size, Object.keys(window)]")
     panel.open("run_push")
     assert panel.page.evaluate("window.__timers.size") == timers + 1

@@ -126,6 +126,20 @@ def test_a_choice_that_is_not_on_offer_can_be_read_but_not_taken(panel: Panel) -
     assert panel.page.evaluate("Alpine.store('recovery').draft.decision") == "new_attempt"
 
 
+def test_the_focus_stays_in_the_dialog_when_its_button_goes_away(panel: Panel, site: Site) -> None:
+    site.scene("finished")
+    site.fail("recovery_list", "store_locked")
+    panel.open()
+    panel.page.get_by_role("button", name="Try again").press("Enter")
+    panel.page.get_by_text("Nothing is waiting.").first.wait_for()
+    panel.page.wait_for_function("document.activeElement.id === 'rx-heading'")
+
+    panel.page.get_by_role("button", name="See all runs").press("Enter")
+
+    panel.one("#rx-card-run_done").wait_for()
+    panel.page.wait_for_function("document.activeElement.id === 'rx-tab-all'")
+
+
 def test_what_is_missing_gets_the_focus_and_is_described(panel: Panel) -> None:
     panel.open("run_push")
     panel.submit()

@@ -190,6 +190,9 @@ def long_and_hostile(panel: Panel, site: Site) -> None:
     panel.open("run_nasty")
     panel.page.get_by_role("button", name="Show 35 earlier steps with saved results").wait_for()
     assert panel.one(".rx-call").count() == 5
+    panel.page.get_by_role("button", name="Show 35 earlier steps with saved results").click()
+    panel.page.wait_for_function("document.activeElement.id === 'rx-row-s1'")
+    assert panel.one(".rx-call").count() == 40
     assert panel.one("#rx-run-title").inner_text().startswith(NASTY)
     assert panel.one(".rx img").count() == 0
     assert panel.page.evaluate("window.__broken") is None

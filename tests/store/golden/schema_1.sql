@@ -11,8 +11,8 @@ CREATE TABLE attempts (
     started_at integer not null,
     primary key (call_id, number)
 ) strict;
-INSERT INTO "attempts" VALUES('call_01mcc5rm00xgg9y5c2bh1cd81t',1,'first',1,3,'boot_01mcc5rm00xgg9y5c2bh1cd81r',1800000000000);
-INSERT INTO "attempts" VALUES('call_01mcc5rm00xgg9y5c2bh1cd81v',1,'first',1,5,'boot_01mcc5rm00xgg9y5c2bh1cd81r',1800000000000);
+INSERT INTO "attempts" VALUES('call_01mcc5rm00jx4kh2mb9d8sp425',1,'first',1,3,'boot_01mcc5rm008kehmrgdm2ppv6tp',1800000000000);
+INSERT INTO "attempts" VALUES('call_01mcc5rm00jx4kh2mb9d8sp426',1,'first',1,5,'boot_01mcc5rm008kehmrgdm2ppv6tp',1800000000000);
 CREATE TABLE batches (
     one    integer primary key check (one = 1),
     number integer not null
@@ -35,8 +35,8 @@ CREATE TABLE boots (
     ended_at   integer,
     facts      blob    not null
 ) strict;
-INSERT INTO "boots" VALUES('boot_01mcc5rm00xgg9y5c2bh1cd81r',1800000000000,1800000000000,X'7B22706964223A317D');
-INSERT INTO "boots" VALUES('boot_01mcc5tek0dnbmwkwyyjj948rb',1800000060000,1800000060000,X'7B22706964223A317D');
+INSERT INTO "boots" VALUES('boot_01mcc5rm008kehmrgdm2ppv6tp',1800000000000,1800000000000,X'7B22706964223A317D');
+INSERT INTO "boots" VALUES('boot_01mcc5tek09t9tr2vwxh77kw8p',1800000060000,1800000060000,X'7B22706964223A317D');
 CREATE TABLE calls (
     call_id          text    primary key,
     run_id           text    not null references runs (run_id),
@@ -54,7 +54,6 @@ CREATE TABLE calls (
     attempts         integer not null default 0,
     allowance        integer not null default 0 check (allowance between 0 and 3),
     token            integer not null default 0,
-    attempt_seq      integer not null default 0,
     boot_id          text    not null references boots (boot_id),
     outcome          text    check (outcome in ('ok', 'error', 'unknown', 'interrupted', 'superseded', 'confirmed')),
     value_digest     text    references blobs (digest),
@@ -72,8 +71,8 @@ CREATE TABLE calls (
     check ((outcome is null) = (result_digest is null)),
     check ((outcome is null) = (ended_at is null))
 ) strict;
-INSERT INTO "calls" VALUES('call_01mcc5rm00xgg9y5c2bh1cd81t','run_01mcc5rm00xgg9y5c2bh1cd81s','A0',1,'model',0,'chat','5489ec9f7659c22a4b8e7305a2249b4ef38b1fd866b16940dde06de88d4120c7','58f4f5ac1e2f9dc624f78a3154a451a5445a1878fc429d104519941038a4a1f4',NULL,0,NULL,NULL,1,0,1,3,'boot_01mcc5rm00xgg9y5c2bh1cd81r','ok','2419e337f87dc72952d253e0885b8f89988a3c518fc03ca841f27d44c975e9bf',0,'23a1df012d0cbf20bb38f954599650d566facac2e765145d1717ce9c7bf85513',NULL,'',NULL,1800000000000,1800000000000,3,'ran',0,0);
-INSERT INTO "calls" VALUES('call_01mcc5rm00xgg9y5c2bh1cd81v','run_01mcc5rm00xgg9y5c2bh1cd81s','A0',1,'tool',0,'shell','a15b7089cfdabab7f8b8522b9e3fe63154031a78f2a050e516b42ed1187583f8','58f4f5ac1e2f9dc624f78a3154a451a5445a1878fc429d104519941038a4a1f4',NULL,0,NULL,NULL,1,0,1,5,'boot_01mcc5rm00xgg9y5c2bh1cd81r',NULL,NULL,0,NULL,NULL,'',NULL,1800000000000,NULL,5,'ran',0,0);
+INSERT INTO "calls" VALUES('call_01mcc5rm00jx4kh2mb9d8sp425','run_01mcc5rm008kehmrgdm2ppv6tq','A0',1,'model',0,'chat','5489ec9f7659c22a4b8e7305a2249b4ef38b1fd866b16940dde06de88d4120c7','58f4f5ac1e2f9dc624f78a3154a451a5445a1878fc429d104519941038a4a1f4',NULL,0,NULL,NULL,1,0,1,'boot_01mcc5rm008kehmrgdm2ppv6tp','ok','2419e337f87dc72952d253e0885b8f89988a3c518fc03ca841f27d44c975e9bf',0,'23a1df012d0cbf20bb38f954599650d566facac2e765145d1717ce9c7bf85513',NULL,'',NULL,1800000000000,1800000000000,3,'ran',0,0);
+INSERT INTO "calls" VALUES('call_01mcc5rm00jx4kh2mb9d8sp426','run_01mcc5rm008kehmrgdm2ppv6tq','A0',1,'tool',0,'shell','a15b7089cfdabab7f8b8522b9e3fe63154031a78f2a050e516b42ed1187583f8','58f4f5ac1e2f9dc624f78a3154a451a5445a1878fc429d104519941038a4a1f4',NULL,0,NULL,NULL,1,0,1,'boot_01mcc5rm008kehmrgdm2ppv6tp',NULL,NULL,0,NULL,NULL,'',NULL,1800000000000,NULL,5,'ran',0,0);
 CREATE TABLE chats (
     chat_id    text    primary key,
     created_at integer not null,
@@ -90,9 +89,9 @@ CREATE TABLE checkpoints (
     seal          text    not null,
     created_at    integer not null
 ) strict;
-INSERT INTO "checkpoints" VALUES(1,'run_01mcc5rm00xgg9y5c2bh1cd81s',2,'1fe212d70e6c9ec5143f24f757556849d3b3dca21bf836bb1862af44a5c9989b',X'7B224130223A307D','00cc501cf882f89e22f206147bc42c6f2226cbd2a8b2f73b14b8c80cecd34f47',1800000000000);
-INSERT INTO "checkpoints" VALUES(2,'run_01mcc5rm00xgg9y5c2bh1cd81w',8,'1fe212d70e6c9ec5143f24f757556849d3b3dca21bf836bb1862af44a5c9989b',X'7B224130223A307D','c58e34b575c0ab60e51ae7ee8264bee845a399ee525678ffe196730098946b47',1800000000000);
-INSERT INTO "checkpoints" VALUES(3,'run_01mcc5rm00xgg9y5c2bh1cd81w',9,'1fe212d70e6c9ec5143f24f757556849d3b3dca21bf836bb1862af44a5c9989b',X'7B224130223A307D','2fff0886597f9cff2e632f43537c049140c74954e0bcd7921c40cfbf0027757b',1800000000000);
+INSERT INTO "checkpoints" VALUES(1,'run_01mcc5rm008kehmrgdm2ppv6tq',2,'1fe212d70e6c9ec5143f24f757556849d3b3dca21bf836bb1862af44a5c9989b',X'7B224130223A307D','4a3c3ec7bbe765152699e456b37fa0c99b0768119c2f61ab1d3c346a58bdb546',1800000000000);
+INSERT INTO "checkpoints" VALUES(2,'run_01mcc5rm00jx4kh2mb9d8sp427',8,'1fe212d70e6c9ec5143f24f757556849d3b3dca21bf836bb1862af44a5c9989b',X'7B224130223A307D','36041dac7bc753bf1e8c69034f7b5fadfe878f6c56d4e0add009798a0aa1edec',1800000000000);
+INSERT INTO "checkpoints" VALUES(3,'run_01mcc5rm00jx4kh2mb9d8sp427',9,'1fe212d70e6c9ec5143f24f757556849d3b3dca21bf836bb1862af44a5c9989b',X'7B224130223A307D','45b90ff68d9dbc4b37fb93a582c8e17b3a99a1db02b78d83d2c5690ebffc711b',1800000000000);
 CREATE TABLE conflicts (
     conflict_id text    primary key,
     document_id text    not null,
@@ -140,17 +139,17 @@ CREATE TABLE events (
     boot_id text    not null references boots (boot_id),
     facts   blob
 ) strict;
-INSERT INTO "events" VALUES(1,1800000000000,'run_admitted','run_01mcc5rm00xgg9y5c2bh1cd81s',NULL,1,'boot_01mcc5rm00xgg9y5c2bh1cd81r',NULL);
-INSERT INTO "events" VALUES(2,1800000000000,'checkpoint_saved','run_01mcc5rm00xgg9y5c2bh1cd81s',NULL,NULL,'boot_01mcc5rm00xgg9y5c2bh1cd81r',NULL);
-INSERT INTO "events" VALUES(3,1800000000000,'call_begun','run_01mcc5rm00xgg9y5c2bh1cd81s','call_01mcc5rm00xgg9y5c2bh1cd81t',NULL,'boot_01mcc5rm00xgg9y5c2bh1cd81r',NULL);
-INSERT INTO "events" VALUES(4,1800000000000,'call_finished','run_01mcc5rm00xgg9y5c2bh1cd81s','call_01mcc5rm00xgg9y5c2bh1cd81t',NULL,'boot_01mcc5rm00xgg9y5c2bh1cd81r',X'7B226F7574636F6D65223A226F6B227D');
-INSERT INTO "events" VALUES(5,1800000000000,'call_begun','run_01mcc5rm00xgg9y5c2bh1cd81s','call_01mcc5rm00xgg9y5c2bh1cd81v',NULL,'boot_01mcc5rm00xgg9y5c2bh1cd81r',NULL);
-INSERT INTO "events" VALUES(6,1800000000000,'input_kept','run_01mcc5rm00xgg9y5c2bh1cd81s',NULL,NULL,'boot_01mcc5rm00xgg9y5c2bh1cd81r',X'7B22696E707574223A2278227D');
-INSERT INTO "events" VALUES(7,1800000000000,'run_admitted','run_01mcc5rm00xgg9y5c2bh1cd81w',NULL,1,'boot_01mcc5rm00xgg9y5c2bh1cd81r',NULL);
-INSERT INTO "events" VALUES(8,1800000000000,'checkpoint_saved','run_01mcc5rm00xgg9y5c2bh1cd81w',NULL,NULL,'boot_01mcc5rm00xgg9y5c2bh1cd81r',NULL);
-INSERT INTO "events" VALUES(9,1800000000000,'checkpoint_saved','run_01mcc5rm00xgg9y5c2bh1cd81w',NULL,NULL,'boot_01mcc5rm00xgg9y5c2bh1cd81r',NULL);
-INSERT INTO "events" VALUES(10,1800000000000,'run_completed','run_01mcc5rm00xgg9y5c2bh1cd81w',NULL,2,'boot_01mcc5rm00xgg9y5c2bh1cd81r',NULL);
-INSERT INTO "events" VALUES(11,1800000060000,'run_held','run_01mcc5rm00xgg9y5c2bh1cd81s','call_01mcc5rm00xgg9y5c2bh1cd81v',2,'boot_01mcc5tek0dnbmwkwyyjj948rb',X'7B22726561736F6E223A226F7574636F6D655F756E6B6E6F776E227D');
+INSERT INTO "events" VALUES(1,1800000000000,'run_admitted','run_01mcc5rm008kehmrgdm2ppv6tq',NULL,1,'boot_01mcc5rm008kehmrgdm2ppv6tp',NULL);
+INSERT INTO "events" VALUES(2,1800000000000,'checkpoint_saved','run_01mcc5rm008kehmrgdm2ppv6tq',NULL,NULL,'boot_01mcc5rm008kehmrgdm2ppv6tp',NULL);
+INSERT INTO "events" VALUES(3,1800000000000,'call_begun','run_01mcc5rm008kehmrgdm2ppv6tq','call_01mcc5rm00jx4kh2mb9d8sp425',NULL,'boot_01mcc5rm008kehmrgdm2ppv6tp',NULL);
+INSERT INTO "events" VALUES(4,1800000000000,'call_finished','run_01mcc5rm008kehmrgdm2ppv6tq','call_01mcc5rm00jx4kh2mb9d8sp425',NULL,'boot_01mcc5rm008kehmrgdm2ppv6tp',X'7B226F7574636F6D65223A226F6B227D');
+INSERT INTO "events" VALUES(5,1800000000000,'call_begun','run_01mcc5rm008kehmrgdm2ppv6tq','call_01mcc5rm00jx4kh2mb9d8sp426',NULL,'boot_01mcc5rm008kehmrgdm2ppv6tp',NULL);
+INSERT INTO "events" VALUES(6,1800000000000,'input_kept','run_01mcc5rm008kehmrgdm2ppv6tq',NULL,NULL,'boot_01mcc5rm008kehmrgdm2ppv6tp',X'7B22696E707574223A2278227D');
+INSERT INTO "events" VALUES(7,1800000000000,'run_admitted','run_01mcc5rm00jx4kh2mb9d8sp427',NULL,1,'boot_01mcc5rm008kehmrgdm2ppv6tp',NULL);
+INSERT INTO "events" VALUES(8,1800000000000,'checkpoint_saved','run_01mcc5rm00jx4kh2mb9d8sp427',NULL,NULL,'boot_01mcc5rm008kehmrgdm2ppv6tp',NULL);
+INSERT INTO "events" VALUES(9,1800000000000,'checkpoint_saved','run_01mcc5rm00jx4kh2mb9d8sp427',NULL,NULL,'boot_01mcc5rm008kehmrgdm2ppv6tp',NULL);
+INSERT INTO "events" VALUES(10,1800000000000,'run_completed','run_01mcc5rm00jx4kh2mb9d8sp427',NULL,2,'boot_01mcc5rm008kehmrgdm2ppv6tp',NULL);
+INSERT INTO "events" VALUES(11,1800000060000,'run_held','run_01mcc5rm008kehmrgdm2ppv6tq','call_01mcc5rm00jx4kh2mb9d8sp426',2,'boot_01mcc5tek09t9tr2vwxh77kw8p',X'7B22726561736F6E223A226F7574636F6D655F756E6B6E6F776E227D');
 CREATE TABLE evidence (
     evidence_id   integer primary key,
     call_id       text    not null references calls (call_id),
@@ -185,7 +184,7 @@ CREATE TABLE inputs (
     seq        integer not null,
     primary key (chat_id, input_id)
 ) strict;
-INSERT INTO "inputs" VALUES('chat','x','run_01mcc5rm00xgg9y5c2bh1cd81s','3831b4c1a9fd6af77ae3ae2138f0d3df428fb885efe1e3b54d6cb6ddee2fcdfe','waiting',1800000000000,1800000000000,6);
+INSERT INTO "inputs" VALUES('chat','x','run_01mcc5rm008kehmrgdm2ppv6tq','3831b4c1a9fd6af77ae3ae2138f0d3df428fb885efe1e3b54d6cb6ddee2fcdfe','waiting',1800000000000,1800000000000,6);
 CREATE TABLE nodes (
     node_id integer primary key,
     digest  text    not null unique,
@@ -228,14 +227,14 @@ CREATE TABLE runs (
     checkpoint_seq integer not null default 0,
     check ((state = 'held') = (hold_reason is not null))
 ) strict;
-INSERT INTO "runs" VALUES('run_01mcc5rm00xgg9y5c2bh1cd81s','chat',NULL,'m1','0d0c4bd27b751c5f5c66c091cbeac4e7dadc8b2f9ee00d7b61bb004ab96c308a','A title','held',2,1,X'7B226F6E5F72657374617274223A226175746F227D','outcome_unknown','call_01mcc5rm00xgg9y5c2bh1cd81v','',X'7B7D',1800000060000,0,NULL,1800000000000,1800000060000,'boot_01mcc5rm00xgg9y5c2bh1cd81r',2);
-INSERT INTO "runs" VALUES('run_01mcc5rm00xgg9y5c2bh1cd81w','finished',NULL,'message of finished','f2fd852a85e082508057c45f4ce666169ca0dd5a96372e2237b1c7d64d7e3fdf','A title','completed',2,1,X'7B226F6E5F72657374617274223A226175746F227D',NULL,NULL,'',NULL,NULL,0,'55a4e9f5aff0a85f2770bcb4ca1bae728bccb7bc9d248ecdd5feb95ffaf64483',1800000000000,1800000000000,'boot_01mcc5rm00xgg9y5c2bh1cd81r',9);
+INSERT INTO "runs" VALUES('run_01mcc5rm008kehmrgdm2ppv6tq','chat',NULL,'m1','0d0c4bd27b751c5f5c66c091cbeac4e7dadc8b2f9ee00d7b61bb004ab96c308a','A title','held',2,1,X'7B226F6E5F72657374617274223A226175746F227D','outcome_unknown','call_01mcc5rm00jx4kh2mb9d8sp426','',X'7B7D',1800000060000,0,NULL,1800000000000,1800000060000,'boot_01mcc5rm008kehmrgdm2ppv6tp',2);
+INSERT INTO "runs" VALUES('run_01mcc5rm00jx4kh2mb9d8sp427','finished',NULL,'message of finished','f2fd852a85e082508057c45f4ce666169ca0dd5a96372e2237b1c7d64d7e3fdf','A title','completed',2,1,X'7B226F6E5F72657374617274223A226175746F227D',NULL,NULL,'',NULL,NULL,0,'55a4e9f5aff0a85f2770bcb4ca1bae728bccb7bc9d248ecdd5feb95ffaf64483',1800000000000,1800000000000,'boot_01mcc5rm008kehmrgdm2ppv6tp',9);
 CREATE TABLE schema_versions (
     version     integer primary key,
     digest      text    not null,
     applied_at  integer not null
 ) strict;
-INSERT INTO "schema_versions" VALUES(1,'89c324248e8b8352ad199f5e024e832f4ae135be5eac19b85bf930e2cdec62f0',1800000000000);
+INSERT INTO "schema_versions" VALUES(1,'1904b33f6c4a4e41355ab04b69197999d9bb2b6fcea4b3a2d7b4d9b356b8fc30',1800000000000);
 CREATE UNIQUE INDEX one_unfinished_run_per_chat on runs (chat_id)
     where parent_call_id is null and state in ('queued', 'running', 'held');
 CREATE UNIQUE INDEX one_run_per_message on runs (chat_id, input_id) where parent_call_id is null;
