@@ -27,7 +27,7 @@ help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: ## a small host with the plugin and one held run; CHECK=1 plays the story (DECISION= EFFECTS= PORT=)
-	@$(run) python scripts/demo.py --port "$(PORT)" --decision "$(DECISION)" --effects "$(EFFECTS)" $(if $(CHECK),--check)
+	@$(run) $(if $(CHECK),,--page )python scripts/demo.py --port "$(PORT)" --decision "$(DECISION)" --effects "$(EFFECTS)" $(if $(CHECK),--check)
 
 test: ## every test that needs no Agent Zero (ARGS= go to pytest)
 	@$(run) --browser python -m pytest $(ARGS)
@@ -42,7 +42,7 @@ lint: ## ruff and mypy
 
 host: ## tests against a real Agent Zero (needs A0_ROOT= and A0_PYTHON=)
 	@$(need_host)
-	@$(run) --browser python -m pytest tests/host tests/live $(ARGS)
+	@$(run) --browser python -m pytest $(wildcard tests/host) tests/live $(ARGS)
 
 host-cost: ## what the plugin costs a turn on a real Agent Zero (needs A0_ROOT= and A0_PYTHON=)
 	@$(need_host)

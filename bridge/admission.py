@@ -15,7 +15,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded
-from ..journal.records import HoldReason, Input, Run, RunState
+from ..journal.records import Admitted, HoldReason, Input, ResumePoint, Run, RunState
 from . import notify, waiting
 from .session import Message, Phase, Session
 
@@ -149,7 +149,7 @@ def _known_before(active: Activation, ctx: Any, msg: Any) -> Any:
         raise InputConflict()
     session = active.sessions.get(ctx.id)
     if isinstance(record, Run):
-        return _repeat(active, session, ctx, record)
+        return None if session is None and _is_orphan(active, record) else _repeat(active, session, ctx, record)
     return active.answer(notify.KEPT if record.state.value == "waiting" else "This message was already delivered.")
 
 
@@ -161,38 +161,54 @@ def _repeat(active: Activation, session: Session | None, ctx: Any, run: Run) -> 
     return active.answer(f"This message was already handled; its run is {run.state.value}.")
 
 
+MODE = {"on_restart": "auto", "interrupted_tool_call": "hold", "interrupted_model_call": "hold", "live_unknown": "tell"}
+
+
 def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None:
     projector = active.projector(ctx.id)
     point = projector.project(ctx, {})
-    claim = (ctx.id, msg.id) in active.claiming
-    future = active.journal.admit(
-        ctx.id,
-        msg.id,
-        content_of(msg),
-        title=ctx.name or msg.message[:80],
-        mode={"on_restart": "auto", "interrupted_tool_call": "hold", "interrupted_model_call": "hold", "live_unknown": "tell"},
-        point=point,
-        claim_waiting=claim,
-    )
     try:
-        admitted = commit(future)
-    except CommitTimeout:
-        future.add_done_callback(lambda late: _withdraw(active, late))
-        raise
+        admitted = _admitted(active, ctx, msg, point)
     except ChatBusy as busy:
-        # the journal knows an unfinished run that this process could not take up
-        text = "This chat has an unfinished run that could not be read. Open Recovery in the sidebar. Nothing was started."
-        notify.warn(ctx, "Not started", text, f"durable-busy-{busy.run.run_id}")
-        data["result"] = active.answer(text)
-        return
-    projector.stored(point)
-    if admitted.repeat:
+        if not _is_orphan(active, busy.run):
+            # the journal knows an unfinished run that this process could not take up
+            text = "This chat has an unfinished run that could not be read. Open Recovery in the sidebar. Nothing was started."
+            notify.warn(ctx, "Not started", text, f"durable-busy-{busy.run.run_id}")
+            data["result"] = active.answer(text)
+            return
+        commit(active.journal.stop_run(busy.run.run_id, "refused: the journal did not answer"))
+        admitted = _admitted(active, ctx, msg, point)
+    if admitted.repeat and not _is_orphan(active, admitted.run):
         data["result"] = _repeat(active, None, ctx, admitted.run)
         return
+    projector.stored(point)
     session = Session(active, admitted.run, projector, generation=1)
     session.messages = [message_of(item) for item in active.journal.waiting(ctx.id)]
     active.add(session)
     data["_durable_session"] = session
+
+
+def _admitted(active: Activation, ctx: Any, msg: Any, point: ResumePoint) -> Admitted:
+    future = active.journal.admit(
+        ctx.id,
+        msg.id,
+        content_of(msg),
+        title=ctx.name or active.journal.masker.text(msg.message)[:80],  # masked before it is cut
+        mode=MODE,
+        point=point,
+        claim_waiting=(ctx.id, msg.id) in active.claiming,
+    )
+    try:
+        return commit(future)
+    except CommitTimeout:
+        future.add_done_callback(lambda late: _withdraw(active, late))
+        raise
+
+
+def _is_orphan(active: Activation, run: Run) -> bool:
+    """An admission of this very process that was committed and answered with a refusal: nothing of it ever ran."""
+    mine = run.boot_id == active.journal.boot_id and run.chat_id not in active.sessions
+    return mine and run.state is RunState.RUNNING and not active.journal.calls(run.run_id)
 
 
 def _withdraw(active: Activation, late: Future[Any]) -> None:

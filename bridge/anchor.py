@@ -77,8 +77,13 @@ def status() -> dict[str, Any]:
 
 def gate(event: str, data: dict[str, Any] | None = None, **facts: Any) -> Any:
     """Hand a hook of a synchronous host function on: dispatch, guard or pass."""
-    from . import dispatcher
-
+    try:
+        from . import dispatcher
+    except Exception as error:  # a half updated plugin: the host must come up, its chats stay closed
+        if not event.startswith("host."):
+            raise
+        sys.stderr.write(f"Durable Execution could not be loaded: {type(error).__name__}. Update or remove the plugin.\n")
+        return None
     return dispatcher.dispatch(event, data, facts)
 
 

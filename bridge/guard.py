@@ -13,7 +13,8 @@ from ..journal.errors import JournalError
 from ..journal.service import peek_unfinished
 from . import anchor, notify, paths
 
-TURN_EVENTS = {"communicate.start", "nudge.start", "chain.start", "monologue.start"}
+TURN_EVENTS = {"communicate.start", "nudge.start", "chain.start", "user_message.start", "monologue.start"}
+OF_AGENT = {"user_message.start", "monologue.start"}
 FIRST_USE = {"communicate.start"}
 TEXT = (
     "This chat has an unfinished run, and Durable Execution is not active: nothing was started. "
@@ -26,10 +27,10 @@ def check(event: str, data: dict[str, Any]) -> None:
     if event not in TURN_EVENTS or not paths.is_switched_on():
         return
     owner = data["args"][0]
-    ctx = owner.context if event == "monologue.start" else owner
+    ctx = owner.context if event in OF_AGENT else owner
     if ctx.id not in unfinished():
         return
-    if event in ("chain.start", "monologue.start"):
+    if event not in ("communicate.start", "nudge.start"):
         data["exception"] = notify.stopped(TEXT)
         return
     notify.warn(ctx, "Not started", TEXT, f"durable-guard-{ctx.id}")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.ids import InputId
 from ..journal.records import CallKey, CallKind
+from . import notify
 from .projection import chain
-from .session import ROOT_PATH, Message, Session, of_agent
+from .session import ROOT_PATH, Message, Session, bound, of_agent
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -23,6 +24,7 @@ def user_message_start(active: Activation, agent: Any, data: dict[str, Any]) -> 
     """On a resume, adopt the message that stands in the history; else put earlier ones first."""
     session = of_agent(agent)
     if session is None:
+        _keep_out(active, agent, data)
         return
     message, intervention = _arguments(data)
     if not intervention:
@@ -34,6 +36,14 @@ def user_message_start(active: Activation, agent: Any, data: dict[str, Any]) -> 
     seq = next((m.seq for m in session.messages if m.id == message.id), None)
     if seq is not None:
         _add(session, agent, [m for m in session.messages if m.seq < seq])
+
+
+def _keep_out(active: Activation, agent: Any, data: dict[str, Any]) -> None:
+    """A turn that did not come through the front door adds nothing to a chat with an unfinished run (I6)."""
+    binding = bound.get()
+    session = active.sessions.get(agent.context.id)
+    if session is not None and agent.number == 0 and (binding is None or binding.session is not session):
+        data["exception"] = notify.stopped(notify.HELD_ANSWER)
 
 
 def user_message_end(active: Activation, agent: Any, data: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ restart the file is newer than the process.
 
 from __future__ import annotations
 
+import compileall
 import hashlib
 import importlib
 import json
@@ -127,7 +128,7 @@ def _function(member: Any) -> types.FunctionType | None:
 
 
 def import_everything() -> None:
-    """Import all of our modules now, so that no bytecode file appears later.
+    """Import all of our modules and compile what the host loads by path, so that no bytecode file appears later.
 
     A file event below usr/plugins while the host starts its watchers can hang the
     host's start for ever.
@@ -139,3 +140,7 @@ def import_everything() -> None:
             if relative.name == "__main__":
                 continue
             importlib.import_module(".".join([base, *relative.parts]).removesuffix(".__init__"))
+    if not sys.dont_write_bytecode:
+        compileall.compile_file(paths.ROOT / "hooks.py", quiet=2)
+        for folder in ("api", "extensions", "tools"):
+            compileall.compile_dir(paths.ROOT / folder, quiet=2)  # where the folder cannot be written, the host cannot either

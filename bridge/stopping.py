@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..journal.errors import Corrupt
 from ..journal.records import Call, CallKind, Hold, HoldReason, Outcome
 from . import notify
 
@@ -24,7 +25,7 @@ def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, f
     """Complete the chat's history after a Stop and write the host's file."""
     from helpers import persist_chat
 
-    calls = [call for call in active.journal.calls(session.run.run_id) if not call.abandoned]
+    calls, offered = _records(active, session)
     touched = hold is None or hold.reason not in _LEFT_ALONE
     unknown = [_named(call) for call in calls if call.outcome in (None, Outcome.UNKNOWN) and call.key.kind is CallKind.TOOL]
     text = f"{NOTE} {UNKNOWN}{'; '.join(unknown)}." if unknown else NOTE
@@ -37,13 +38,21 @@ def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, f
                     _put_back(agent, call)
         content = agent.parse_prompt("fw.warning.md", message=text)
         agent.hist_add_message(False, content=content, id=f"durable-stop-{session.run.run_id}")
-    offered = len(active.journal.inputs(session.run.run_id))
     kept = f" {offered} kept message(s) were not sent: send them again if you still want them." if offered else ""
     notify.inform(ctx, "Run stopped", f"{NOTE if touched else text} Records stay.{kept}")
     ctx.log.set_initial_progress()
     if touched:
         persist_chat.save_tmp_chat(ctx)
     notify.refresh()
+
+
+def _records(active: Activation, session: Session) -> tuple[list[Call], int]:
+    """The run's calls and how many messages it kept; of a run that cannot be read, nothing is told."""
+    journal, run_id = active.journal, session.run.run_id
+    try:
+        return [call for call in journal.calls(run_id) if not call.abandoned], len(journal.inputs(run_id))
+    except Corrupt:
+        return [], 0
 
 
 def _put_back(agent: Any, call: Call) -> None:

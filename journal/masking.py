@@ -56,13 +56,14 @@ class Masker:
         self._asked: float | None = None
         self._texts: tuple[_Form, ...] = ()
         self._bytes: tuple[_Form, ...] = ()
+        self._marks: tuple[tuple[_Form, ...], tuple[_Form, ...]] = ((), ())
         self.problem = ""
 
     def refresh(self) -> None:
         """Ask now. An error of the source is the caller's; the secrets known so far stay known."""
-        texts = _forms(list(self._source()))
-        self._bytes = tuple(_Form(_as_bytes(form.spelling), form.name, form.instead) for form in texts)
-        self._texts = texts
+        known = list(self._source())
+        texts, marks = _forms(known), _forms(known, uniform=True)
+        self._bytes, self._marks, self._texts = _in_bytes(texts), (marks, _in_bytes(marks)), texts
         self._asked = self._clock.monotonic()
         self.problem = ""
 
@@ -72,16 +73,24 @@ class Masker:
         With `names` the keys at the top level are structure, such as a tool's argument names, and stay.
         """
         self._keep_fresh()
-        seen = _Seen()
+        seen = _Seen(self._texts, self._bytes)
         tree = codec.plain(value)
         if names and isinstance(tree, dict):
             return Masked({key: self._value(item, seen) for key, item in tree.items()}, seen.lossy)
         masked = self._value(tree, seen)
         return Masked(masked, seen.lossy)
 
+    def uniform(self, value: Any) -> Any:
+        """As `mask`, with one mark for a secret however it is spelled, for comparing and never for running.
+
+        What a model wrote inside JSON is masked in another spelling than what a tool was given.
+        """
+        self._keep_fresh()
+        return self._value(codec.plain(value), _Seen(*self._marks))
+
     def text(self, text: str) -> str:
         self._keep_fresh()
-        return _replace(text, self._texts, _Seen())
+        return _replace(text, self._texts, _Seen(self._texts, self._bytes))
 
     def _keep_fresh(self) -> None:
         if self._asked is None:
@@ -97,15 +106,15 @@ class Masker:
     def _value(self, value: Any, seen: _Seen) -> Any:
         match value:
             case str():
-                return _replace(value, self._texts, seen)
+                return _replace(value, seen.texts, seen)
             case bytes():
-                return _replace(value.decode("latin-1"), self._bytes, seen, _as_bytes).encode("latin-1")
+                return _replace(value.decode("latin-1"), seen.bytes, seen, _as_bytes).encode("latin-1")
             case list():
                 return [self._value(item, seen) for item in value]
             case dict():
                 return self._deep_dict(value, seen)
             case Opaque():
-                return Opaque(value.type_name, _replace(value.text, self._texts, seen))
+                return Opaque(value.type_name, _replace(value.text, seen.texts, seen))
             case bool() | None:
                 return value
             case int() | float():
@@ -130,7 +139,7 @@ class Masker:
         if isinstance(value, int) and value.bit_length() > 1024:
             return value
         text = repr(value)
-        masked = _replace(text, self._texts, seen)
+        masked = _replace(text, seen.texts, seen)
         return value if masked == text else masked
 
 
@@ -151,18 +160,26 @@ def has_hidden(value: Any) -> bool:
 
 
 class _Seen:
-    """Collects, over one value, whether anything was hidden for good."""
+    """The tables for one value; collects whether anything was hidden for good."""
 
-    lossy = False
+    def __init__(self, texts: tuple[_Form, ...], in_bytes: tuple[_Form, ...]) -> None:
+        self.texts, self.bytes = texts, in_bytes
+        self.lossy = False
 
 
-def _forms(known: list[Secret]) -> tuple[_Form, ...]:
+def _in_bytes(texts: tuple[_Form, ...]) -> tuple[_Form, ...]:
+    return tuple(_Form(_as_bytes(form.spelling), form.name, form.instead) for form in texts)
+
+
+def _forms(known: list[Secret], *, uniform: bool = False) -> tuple[_Form, ...]:
     forms: dict[str, _Form] = {}
     for secret in known:
         if len(secret.value) < SHORTEST:
             continue
+        if uniform and secret.placeholder:
+            forms[secret.placeholder] = _Form(secret.placeholder, secret.name, None)
         for spelling in _spellings(secret.value):
-            verbatim = spelling == secret.value
+            verbatim = spelling == secret.value and not uniform
             known_form = forms.get(spelling)
             if known_form is None or (verbatim and known_form.instead is None):
                 forms[spelling] = _Form(spelling, secret.name, secret.placeholder if verbatim else None)
@@ -173,8 +190,13 @@ def _spellings(value: str) -> set[str]:
     urls = {quote(value, safe=safe, errors="surrogatepass") for safe in ("/", "", "!'()*")}
     urls.add(quote_plus(value, errors="surrogatepass"))
     lower = {_HEX.sub(lambda found: found[0].lower(), url) for url in urls}
-    escaped = {json.dumps(value, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False)}
+    escaped = _as_json({value})
+    escaped |= _as_json(escaped)  # a model writes tool arguments as JSON, and they may be JSON themselves
     return {value} | escaped | urls | lower | _descriptions(value)
+
+
+def _as_json(texts: set[str]) -> set[str]:
+    return {json.dumps(text, ensure_ascii=ascii_only)[1:-1] for text in texts for ascii_only in (True, False)}
 
 
 def _descriptions(value: str) -> set[str]:

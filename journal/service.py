@@ -243,7 +243,7 @@ class Journal:
         intent = Intent(
             key=key,
             name=name,
-            identity=codec.digest(codec.encode(self.masker.mask(identity_of).value)),
+            identity=codec.digest(codec.encode(self.masker.uniform(identity_of))),
             arguments=codec.body(masked.value),
             lossy=masked.lossy,
             permission=permission,

@@ -24,6 +24,8 @@ _MOST_ARGUMENT = 4_000
 _MOST_RESULT = 64 * 1024
 _MOST_SUMMARY = 120
 _TELLING = ("code", "command")
+_SAID = ("message", "response", "text")
+"""Parts of a result that are what a person would call the result."""
 
 REASONS: Mapping[HoldReason, str] = {
     HoldReason.OUTCOME_UNKNOWN: "A step was started; no result was saved. It may have happened. Nothing was repeated.",
@@ -312,6 +314,8 @@ def shown(value: Any) -> Any:
 
 
 def _result_text(value: Any) -> str:
+    if isinstance(value, dict):
+        value = next((value[key] for key in _SAID if isinstance(value.get(key), str)), value)
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     return json.dumps(shown(value), ensure_ascii=False, indent=1)

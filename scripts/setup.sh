@@ -5,7 +5,8 @@
 # Exits with 3 where there is no suitable Python, with 1 for anything else that is missing.
 #
 #   scripts/setup.sh                     make it ready, print the interpreter
-#   scripts/setup.sh --browser           the same, and see that there is a Chromium
+#   scripts/setup.sh --page …            the same, and see that the small host's page can be shown
+#   scripts/setup.sh --browser …         the same, and see that it can be tested in a Chromium
 #   scripts/setup.sh python -m pytest    run something in it
 set -euo pipefail
 
@@ -99,28 +100,32 @@ make_venv() {
     stamp >"$venv/ready"
 }
 
-find_browser() {
+has_npm() { command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1; }
+
+has_browser() {
     local name
     for name in ${CHROMIUM:-} chromium chromium-browser google-chrome-stable google-chrome; do
-        if command -v "$name" >/dev/null 2>&1; then
-            command -v "$name"
-            return
-        fi
+        if command -v "$name" >/dev/null 2>&1; then return 0; fi
     done
     return 1
 }
 
-bring_browser() {
-    find_browser >/dev/null && return
+# Playwright drives the browser with a program of its own, which leans on a system library.
+has_driver() { "$venv"/lib/python3.*/site-packages/playwright/driver/node --version >/dev/null 2>&1; }
+
+# What the system lacks comes from the distribution's packages, where we may install them.
+bring() {
+    local check=$1 what=$2
+    shift 2
+    if "$check"; then return; fi
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-        say "Installing chromium from the distribution's packages"
-        export DEBIAN_FRONTEND=noninteractive
-        { apt-get update -q && apt-get install -q -y --no-install-recommends chromium fonts-dejavu-core; } >"$log" 2>&1 \
-            || cat "$log" >&2
+        say "Installing $*"
+        { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"; } >"$log" 2>&1 </dev/null \
+            || tail -n 5 "$log" >&2
     fi
-    find_browser >/dev/null || refuse "the panel is tested in a real browser, and there is no Chromium." \
-        "Install it (Debian and Ubuntu: apt-get install chromium), or name one: CHROMIUM=/path make test" \
-        "Everything else runs without it: make quick"
+    "$check" || refuse "there is no $what." \
+        "On Debian and Ubuntu: apt-get install $*" \
+        "Tests that need none of it: make quick"
 }
 
 log=$(mktemp)
@@ -134,10 +139,16 @@ if ! is_ready; then
     is_ready || make_venv
     exec 9<&-
 fi
-if [ "${1:-}" = --browser ]; then
-    bring_browser
-    shift
-fi
+case ${1:-} in
+    --page | --browser)
+        bring has_npm "Node with npm, which brings the parts of the small host's page and runs the panel's own tests" nodejs npm
+        if [ "$1" = --browser ]; then
+            bring has_browser "Chromium, in which the panel is tested (CHROMIUM=/path names one)" chromium fonts-dejavu-core
+            bring has_driver "libatomic, without which Playwright cannot drive the browser" libatomic1
+        fi
+        shift
+        ;;
+esac
 if [ $# -eq 0 ]; then
     printf '%s\n' "$venv/bin/python"
     exit 0

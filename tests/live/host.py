@@ -25,7 +25,9 @@ from .model import CHAT_MODEL, EMBEDDING_MODEL, UTILITY_MODEL
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 PLUGIN = "durable_execution"
-OFF_AT_START = ("_office", "_desktop", "_document_query")  # these install system packages
+# The first three install system packages. The last makes folders below usr/plugins in the background of the very first
+# start: if the host sets up its file watchers in that moment, it hangs for ever, with or without further plugins.
+OFF_AT_START = ("_office", "_desktop", "_document_query", "_oauth")
 CHANGING = ("usr", "tmp", "logs")  # the host's own places for what it writes
 READY_SECONDS = 120.0
 

@@ -46,7 +46,7 @@ const model = {
     const holds = format.holdsIn(snapshot);
     if (JSON.stringify(holds) === JSON.stringify(this.holds)) return;
     this.holds = holds;
-    if (this.phase !== "idle") void this.refresh();
+    void this.refresh();
   },
 
   /** Open the panel from one of its doors, at a run if the door belongs to one. */

@@ -2,11 +2,13 @@
  * Lets Node import the panel's modules: their addresses on the host become files, and the
  * four modules of the host become the few lines below. `host` is what a test sets and reads.
  */
+import { webcrypto } from "node:crypto";
 import { register } from "node:module";
 
 export const host = { answers: {}, asked: [], toasts: [], focused: [], stores: {}, visible: true };
 
 globalThis.durableTestHost = host;
+globalThis.crypto ??= webcrypto; // no global yet in the Node 18 of Debian 12
 globalThis.requestAnimationFrame = (run) => run();
 globalThis.toastFrontendSuccess = (...said) => host.toasts.push(said[0]);
 globalThis.toastFrontendInfo = globalThis.toastFrontendSuccess;

@@ -1,0 +1,128 @@
+"""No known secret reaches anything that the plugin writes or answers (I8), and what a mask costs (masked_value_lost)."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+import pytest
+
+from refhost.model import answer, raw, use
+from refhost.world import World
+from tests.support.scenes import ended
+from tests.support.story import API, FAULTS, Panel
+
+STORE = 'canary-store/é&"1+2'
+ENV = "canary-env/ü&x+1"
+CORES = (b"canary-store", b"canary-env")  # plain in each form, so that no part of a secret gets through either
+
+
+@pytest.fixture
+def world(tmp_path, model):
+    with World(tmp_path / "world", model=model, secrets={"STORE_KEY": STORE}) as made:
+        yield made
+
+
+def start(world: World, **more) -> None:
+    world.start(env={"MY_TOKEN": ENV, **more.pop("env", {})}, **more)
+
+
+def forms(*values: str) -> str:
+    return " ".join(form for v in values for form in (v, json.dumps(v)[1:-1], quote(v), quote(v, safe="").lower()))
+
+
+def written(world: World) -> dict[str, bytes]:
+    """Everything that the plugin wrote or answers, by where it stands."""
+    files = {str(p): p.read_bytes() for p in world.data_folder.rglob("*") if p.is_file()}
+    lines = "\n".join(line for line in world.output().splitlines() if "urable" in line)
+    client, found = world.client(), {**files, "output": lines.encode()}
+    found["status"] = client.ask(API + "status").text.encode()
+    for tab in ("needs_you", "all"):
+        found[tab] = client.ask(API + "recovery_list", {"tab": tab}).text.encode()
+    for run in Panel(client).all_runs():
+        found[run["run_id"]] = client.ask(API + "recovery_run", {"run_id": run["run_id"]}).text.encode()
+        logs = client.logs(run["chat_id"])
+        found[f"warnings {run['run_id']}"] = str([i for i in logs if str(i["id"]).startswith("durable")]).encode()
+    return found
+
+
+def assert_clean(world: World) -> None:
+    found = written(world)
+    assert any(place.endswith("journal.db") for place in found)
+    assert [(place, text[at - 60 : at + 40]) for place, text in found.items() for core in CORES if (at := text.find(core)) >= 0] == []
+
+
+def test_canaries_are_found_nowhere(world, model):
+    every = forms(STORE, ENV)
+    model.script(raw(f"A chat about {ENV}"), kind="utility", repeat=True)
+    model.script(answer(f"done with {every}"), when="ended well", repeat=True)
+    model.script(use("effect", arg="b", value=f"ended well {every}", thoughts=every), when="ValueError", repeat=True)
+    model.script(use("effect", arg=f"a {ENV}", raises="value", progress=every, note=f"§§secret(STORE_KEY) {every}"), repeat=True)
+    start(world, env={"FAULT": "after:begin_call.tool:2", "FAULT_MARK": str(world.folder / "killed")}, inject=FAULTS)
+    client = world.client()
+    chat = client.create_chat()
+    text = "x" * (80 - 13) + every  # a title is cut in the middle of a secret
+    client.send(chat, text)
+    world.wait_dead()
+
+    start(world)
+    assert_clean(world)
+    panel = Panel(world.client())
+    detail = panel.wait_held(chat)
+    reply = panel.decide(detail, "confirmed_completed", f"I looked: {every}", result_text=f"ended well {every}")
+
+    assert reply.status == 200
+    assert not any(core in reply.text.encode() for core in CORES)
+    assert ended(world, chat) == "completed"
+    world.client().say(chat, f"again {every}")
+    assert_clean(world)
+    bad = world.client().ask(API + "recovery_run", {"run_id": ENV})
+    assert (bad.status, ENV in bad.text) == (404, False)
+
+
+def kill_before_the_effect(world: World) -> str:
+    """A chat that was killed when its command was about to run, and is up again."""
+    fault = {"FAULT": "after:begin_call.tool:1", "FAULT_MARK": str(world.folder / "killed")}
+    start(world, env=fault, inject=FAULTS)
+    client = world.client()
+    chat = client.create_chat()
+    client.send(chat, "please")
+    world.wait_dead()
+    start(world)
+    return chat
+
+
+def test_a_secret_of_the_host_is_filled_in_again_by_the_host(world, model):
+    told = world.folder / "told"
+    model.script(answer("all done"), when="tool_result", repeat=True)
+    model.script(use("code_execution_tool", runtime="terminal", code=f"printf %s '§§secret(STORE_KEY)' >> {told}"), repeat=True)
+    chat = kill_before_the_effect(world)
+    panel = Panel(world.client())
+    detail = panel.wait_held(chat)
+    assert detail["run"]["reason"]["code"] == "outcome_unknown"
+
+    assert panel.decide(detail, "confirmed_not_completed", "the file is not there").status == 200
+
+    assert ended(world, chat) == "completed"
+    assert told.read_text() == STORE
+    assert len(model.requests("chat")) == 2
+    assert_clean(world)
+
+
+def test_a_secret_that_nobody_can_fill_in_is_never_run_and_the_model_is_asked_again(world, model):
+    told = world.folder / "told"
+    model.script(answer("all done"), when="tool_result", repeat=True)
+    model.script(use("code_execution_tool", runtime="terminal", code=f"printf %s '{ENV}' >> {told}"), repeat=True)
+    chat = kill_before_the_effect(world)
+    panel = Panel(world.client())
+    detail = panel.wait_held(chat)
+    assert detail["run"]["reason"]["code"] == "masked_value_lost"
+    assert sorted(d["id"] for d in detail["decisions"] if d["allowed"]) == ["confirmed_completed", "new_attempt", "stop"]
+    assert not told.exists()
+
+    assert panel.decide(detail, "new_attempt").status == 200
+
+    assert ended(world, chat) == "completed"
+    assert told.read_text() == ENV
+    assert len(model.requests("chat")) == 3
+    assert_clean(world)
