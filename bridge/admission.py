@@ -14,7 +14,7 @@ import uuid
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded
+from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded, TakenBack
 from ..journal.records import Admitted, HoldReason, Input, ResumePoint, Run, RunState
 from . import notify, waiting
 from .session import Message, Phase, Session
@@ -28,13 +28,16 @@ _inside = threading.local()  # .action: the person's action that the host's own 
 
 
 def commit[T](future: Future[T]) -> T:
-    """Wait for one commit in a synchronous hook; a late one is told apart by its done callback."""
+    """Wait for one commit in a synchronous hook; what did not begin by then is taken back and never counts."""
     on_loop = threading.current_thread().name == "AgentContext"
     try:
         return future.result(waiting.LOOP_SYNC_S if on_loop else waiting.SYNC_S)
     except TimeoutError:
-        if future.done():
-            return future.result()
+        if future.cancel():
+            raise TakenBack from None
+    try:
+        return future.result(waiting.SYNC_S)  # it is being written now
+    except TimeoutError:
         raise CommitTimeout from None
 
 
@@ -270,7 +273,11 @@ def already_shown(active: Activation, ctx: Any, message: str, attachments: list[
             return True
         active.announced.add((ctx.id, ident))
     content = {"text": message, "attachments": list(attachments or []), "system": []}
-    if active.journal.find_input(ctx.id, ident, content) is None:
+    try:
+        known = active.journal.find_input(ctx.id, ident, content)
+    except JournalError:
+        return False  # the bubble is drawn, and the message behind it is refused
+    if known is None:
         return False
     active.announced.discard((ctx.id, ident))
     return True

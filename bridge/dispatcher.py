@@ -23,6 +23,7 @@ LIFECYCLE: dict[str, Callable[[dict[str, Any]], None]] = {
     "host.tick": lifecycle.tick,
     "toggle.start": lifecycle.toggle_start,
     "toggle.end": lifecycle.toggle_end,
+    "toggle.answered": lifecycle.toggle_answered,
     "plugins.changing": lifecycle.plugins_changing,
     "plugins.changed": lifecycle.plugins_changed,
     "plugin.leaving": lifecycle.plugin_leaving,

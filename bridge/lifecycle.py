@@ -27,12 +27,13 @@ MAY_PASS = {"store_locked", "store_full", "store_lost", "store_closed", "commit_
 
 def _prepare(*, live: bool) -> Activation | None:
     """Make an activation, or remember why not and change nothing. Whatever goes wrong, the host goes on."""
-    holder = anchor.holder()
-    holder.why_not = None
     if not paths.is_switched_on():
+        anchor.holder().why_not = None
         return None
     try:
-        return _make(live=live)
+        active = _make(live=live)
+        anchor.holder().why_not = None
+        return active
     except _NotReady as why:
         _refuse(why.code, why.files, why.text)
     except JournalError as error:
@@ -148,11 +149,11 @@ def host_up(data: dict[str, Any]) -> None:
         resume.start_launching(active, ready)
 
 
-def activate_if_due() -> Activation | None:
+def activate_if_due(*, again: bool = False) -> Activation | None:
     """Switched on in a running host: holds in force, nothing rebuilt, running chats left alone."""
     holder = anchor.holder()
     with holder.lock:
-        if holder.activation is not None or holder.why_not is not None:
+        if holder.activation is not None or (holder.why_not is not None and not again):
             return holder.activation
         active = _prepare(live=True)
         if active is None:
@@ -181,10 +182,8 @@ def tick(data: dict[str, Any]) -> None:
         switched_off_by_hand()
         return
     edition.files_changed()
-    holder = anchor.holder()
-    if holder.why_not is not None and holder.why_not["code"] in MAY_PASS:
-        holder.why_not = None
-    activate_if_due()
+    why = anchor.holder().why_not
+    activate_if_due(again=why is not None and why["code"] in MAY_PASS)
 
 
 def toggle_start(data: dict[str, Any]) -> None:
@@ -196,14 +195,22 @@ def toggle_start(data: dict[str, Any]) -> None:
         deactivate()
     except StillRunning as error:
         notify.toast("Durable Execution stays on while chats are running", error.titles)
-        data["exception"] = notify.stopped(str(error))
+        refusal = notify.stopped(str(error))
+        refusal.__cause__ = error
+        data["exception"] = refusal
+
+
+def toggle_answered(data: dict[str, Any]) -> None:
+    """Let the page show a refusal as the sentence it is, not as a failure with a traceback."""
+    error = data["exception"]
+    if error is not None and isinstance(error.__cause__, StillRunning):
+        data["exception"], data["result"] = None, {"ok": False, "error": str(error)}
 
 
 def toggle_end(data: dict[str, Any]) -> None:
     name, enabled, scoped = _toggle(data)
     if name == paths.PLUGIN and enabled and not scoped and data["exception"] is None:
-        anchor.holder().why_not = None
-        activate_if_due()
+        activate_if_due(again=True)
 
 
 def plugins_changing(data: dict[str, Any]) -> None:
@@ -220,8 +227,7 @@ def plugins_changed(data: dict[str, Any]) -> None:
             switched_off_by_hand()
         return
     if paths.is_switched_on():
-        anchor.holder().why_not = None
-        activate_if_due()
+        activate_if_due(again=True)
 
 
 def plugin_leaving(data: dict[str, Any]) -> None:

@@ -87,11 +87,11 @@ def store(session: Session, problem: str | None) -> None:
     if problem is None:
         ctx.log.set_progress("The journal can be written again", 0, True)
     else:
-        ctx.log.set_progress(f"Waiting: {problem}", 0, True)
         ident = f"durable-store-{session.run.run_id}"
         if not any(item.id == ident for item in ctx.log.logs):
             text = f"{problem} This step waits and is not lost. It goes on when the journal can be written."
             warn(ctx, "The journal cannot be written", text, ident)
+        ctx.log.set_progress(f"Waiting: {problem}", 0, True)
     refresh()
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import sys
+from typing import Any
 
 SILENT = (asyncio.CancelledError, TimeoutError, ConnectionError)  # a broken pipe is a ConnectionError
 
@@ -46,30 +48,46 @@ def _is_transport(kind: type[BaseException]) -> bool:
     return False
 
 
-def describe(error: BaseException) -> dict[str, str]:
-    """What is recorded of an error, so that a replay can raise the same class again."""
-    kind = type(error)
-    return {"module": kind.__module__, "name": kind.__qualname__, "text": _text(error)}
+def describe(error: BaseException) -> dict[str, Any]:
+    """What is recorded of an error, so that a replay can raise the same class again, or its nearest base."""
+    kinds = [kind for kind in type(error).__mro__ if issubclass(kind, Exception)]
+    names = [[kind.__module__, kind.__qualname__] for kind in kinds]
+    return {"module": type(error).__module__, "name": type(error).__qualname__, "text": _text(error), "kinds": names}
 
 
-def rebuild(recorded: dict[str, str]) -> Exception:
+def rebuild(recorded: dict[str, Any]) -> Exception:
     """Make an error of the recorded class without running its constructor.
 
-    A class that cannot be found any more becomes a RuntimeError with the same text:
-    the host treats both as an ordinary failure.
+    A tool's own class cannot be found again, since tools are loaded by path: its nearest
+    base is taken, so that the host treats it as before.
     """
-    text = recorded.get("text", "")
+    text = str(recorded.get("text", ""))
+    for module, name in recorded.get("kinds", []):
+        error = _made(_found(module, name), str(recorded.get("name", "")), text)
+        if error is not None:
+            return error
+    return RuntimeError(text)
+
+
+def _found(module: str, name: str) -> object:
     try:
-        kind: object = importlib.import_module(recorded["module"])
-        for part in recorded["name"].split("."):
+        kind: object = sys.modules.get(module) or importlib.import_module(module)
+        for part in name.split("."):
             kind = getattr(kind, part)
-    except (ImportError, AttributeError, KeyError):
-        kind = None
+    except Exception:  # an import may raise anything; then this class is not to be had
+        return None
+    return kind
+
+
+def _made(kind: object, name: str, text: str) -> Exception | None:
     if not (isinstance(kind, type) and issubclass(kind, Exception)):
-        return RuntimeError(text)
-    shaped = type(kind.__name__, (kind,), {"__init__": lambda self: None, "__str__": lambda self: text})
-    shaped.__module__, shaped.__qualname__ = kind.__module__, kind.__qualname__
-    error: Exception = shaped()
+        return None
+    try:
+        shaped = type(kind.__name__, (kind,), {"__init__": lambda self: None, "__str__": lambda self: text})
+        shaped.__module__, shaped.__qualname__ = kind.__module__, name or kind.__qualname__
+        error: Exception = shaped()
+    except Exception:  # a class that cannot be derived from or made without arguments
+        return None
     return error
 
 

@@ -107,13 +107,13 @@ async def _live(
         await _save(active, session, step.call, Outcome.INTERRUPTED, value, {"delivered": list(session.just_delivered)})
         raise
     except Exception as error:
-        if not outcomes.proves_nothing(error):
+        if not outcomes.proves_nothing(error) or not active.is_on:
             await _save(active, session, step.call, Outcome.ERROR, outcomes.describe(error), {})
             raise
         response = Response(message=TOLD.format(why=_why(error)), break_loop=False)
-        await _save(active, session, step.call, Outcome.UNKNOWN, _value(tool, response, carried), {})
+        await _save(active, session, step.call, Outcome.UNKNOWN, _kept(tool, response, carried), {})
         return response
-    await _save(active, session, step.call, Outcome.OK, _value(tool, response, carried), {})
+    await _save(active, session, step.call, Outcome.OK, _kept(tool, response, carried), {})
     return response
 
 
@@ -158,6 +158,14 @@ async def _serve(session: Session, agent: Any, tool: Any, call: Call) -> Any:
     return Response(message=value["message"], break_loop=value["break_loop"], additional=value["additional"])
 
 
+def _kept(tool: Any, response: Any, carried: dict[str, int]) -> dict[str, Any]:
+    """The result as it is stored. The effect has happened: whatever the tool returned, something true is kept."""
+    try:
+        return _value(tool, response, carried)
+    except Exception as problem:
+        return {"returned": response, "problem": type(problem).__name__, "servable": False}
+
+
 def _value(tool: Any, response: Any, carried: dict[str, int]) -> dict[str, Any]:
     """What a later life needs to give this result back: the answer, the bubble, what the tool carries on."""
     attributes = {key: value for key, value in vars(tool).items() if key not in _NOT_CARRIED and carried.get(key) != id(value)}
@@ -192,7 +200,9 @@ def _log_fields(tool: Any) -> dict[str, Any] | None:
     log = getattr(tool, "log", None)
     if log is None:
         return None
-    return {"heading": log.heading, "content": log.content, "kvps": dict(log.kvps or {})}
+    kvps = getattr(log, "kvps", None)
+    texts = {key: getattr(log, key, "") for key in ("heading", "content")}
+    return {**texts, "kvps": dict(kvps) if isinstance(kvps, dict) else {}}
 
 
 def _show(tool: Any, fields: dict[str, Any] | None) -> None:

@@ -52,6 +52,7 @@ STATUS: Mapping[str, int] = {
     "store_lost": 503,
     "store_closed": 503,
     "commit_timeout": 503,
+    "taken_back": 503,
 }
 
 # Which part of the form a refusal is about, so that the page can put the focus there.

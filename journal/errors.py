@@ -10,7 +10,7 @@ JournalError
 ├── Corrupt       stop; a person has to look
 │   └── CheckpointCorrupt · RecordCorrupt · JournalForeign · JournalNewer · JournalDamaged
 └── Unavailable   the store is out of reach; this says nothing about any effect
-    └── StoreLocked · StoreFull · StoreLost · StoreClosed · CommitTimeout
+    └── StoreLocked · StoreFull · StoreLost · StoreClosed · CommitTimeout · TakenBack
 
 A class docstring is the message that a person reads; facts are attributes; codes are never reused.
 """
@@ -296,3 +296,9 @@ class CommitTimeout(Unavailable):
     """The journal did not confirm in time. Whether it was recorded is not known yet."""
 
     code = "commit_timeout"
+
+
+class TakenBack(Unavailable):
+    """The journal did not answer in time. This was taken back: it is not recorded and will not be."""
+
+    code = "taken_back"

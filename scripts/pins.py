@@ -21,9 +21,9 @@ UPSTREAM = ROOT / "UPSTREAM.json"
 LIST = ROOT / "scripts" / "pinned_files.txt"
 SCHEMA = 1
 
-# The rooms that are loaded into the host, and the one name under which a hook path means another file.
+# The rooms that are loaded into the host, and the names under which a hook path means another file.
 ROOMS = ("api", "bridge", "extensions", "tools")
-SPELLED = {"__main__": "run_ui.py"}
+SPELLED = {"__main__": "run_ui.py", "plugins": "api/plugins.py"}  # an API file is loaded by path, under its bare name
 
 
 class Refused(Exception):

@@ -4,6 +4,7 @@
 - The future of `submit` resolves only after the commit is durable: a power cut later takes nothing back.
 - Operations of one store run one after another, in the order in which they were submitted.
 - An error that the rules raise (a JournalError inside the operation) fails that operation alone.
+- A future that was cancelled before its operation began was never written; once it began, `cancel` answers False.
 - `Unavailable` says nothing about any effect. What failed with it was not committed, unless the store could
   not even look; so operations are written to be submitted again.
 - Reads see one consistent state, from any thread, and never write.

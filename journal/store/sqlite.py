@@ -12,7 +12,8 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,10 +46,20 @@ class _Job:
         self.outcome: Any = None
 
     def resolve(self) -> None:
+        if self.outcome is _DROPPED:
+            return
         if isinstance(self.outcome, Keep | _Failed):
             self.future.set_exception(self.outcome.error)
         else:
             self.future.set_result(self.outcome)
+
+    def fail(self, error: BaseException) -> None:
+        """Nothing of it was committed. Whoever submitted it may have taken it back meanwhile."""
+        with suppress(InvalidStateError):
+            self.future.set_exception(error)
+
+
+_DROPPED = object()
 
 
 class _Failed:
@@ -180,11 +191,9 @@ class SqliteStore:
                 self._jobs.put(None)
                 break
             jobs.append(job)
-        return [job for job in jobs if job.future.set_running_or_notify_cancel()]
+        return jobs
 
     def _commit(self, batch: list[_Job]) -> None:
-        if not batch:
-            return
         try:
             self._files.check_same()
             self._transact(batch)
@@ -192,7 +201,7 @@ class SqliteStore:
         except (sqlite3.Error, JournalError, OSError) as error:
             failure = self._failure(error)
             for job in batch:
-                job.future.set_exception(failure)
+                job.fail(failure)
             return
         self._problem = None
         self._since_merge += len(batch)
@@ -242,6 +251,9 @@ class SqliteStore:
         raise StoreLocked
 
     def _run(self, connection: sqlite3.Connection, transaction: Queries, job: _Job) -> None:
+        if not job.future.set_running_or_notify_cancel():  # only now it is too late to take it back
+            job.outcome = _DROPPED
+            return
         connection.execute("SAVEPOINT operation")
         try:
             job.outcome = job.operation(transaction)
@@ -308,7 +320,7 @@ class SqliteStore:
                 if committed:
                     job.resolve()
                 else:
-                    job.future.set_exception(error)
+                    job.fail(error)
             self._fail_waiting(error)
             self._writer = None
 
@@ -326,8 +338,8 @@ class SqliteStore:
                 job = self._jobs.get_nowait()
             except queue.Empty:
                 return
-            if job is not None and job.future.set_running_or_notify_cancel():
-                job.future.set_exception(error)
+            if job is not None:
+                job.fail(error)
 
     def _let_go(self) -> None:
         connection, self._connection = self._connection, None

@@ -79,8 +79,11 @@ def test_running_chats_refuse_to_be_switched_off_and_nothing_changes(world, mode
 
     reply = client.ask("plugins", {"action": "toggle_plugin", "plugin_name": "durable_execution", "enabled": False})
 
-    assert reply.status == 500
-    assert "Durable Execution stays on: 1 chat(s) are running. Wait or stop them, then switch it off." in reply.text
+    assert reply.status == 200
+    assert reply.json == {
+        "ok": False,
+        "error": "Durable Execution stays on: 1 chat(s) are running. Wait or stop them, then switch it off.",
+    }
     assert any("stays on" in toast for toast in toasts(world))
     assert status(world)["active"] is True
     assert [(world.plugin_folder / name).exists() for name in (".toggle-0", ".toggle-1")] == [False, True]

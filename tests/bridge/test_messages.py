@@ -148,7 +148,7 @@ def test_a_message_during_a_model_answer_replaces_that_answer(world, model):
     assert len(model.requests("chat")) == 2
     assert_once_in_order(model.requests("chat")[-1], "start", "a note")
     run = Panel(client).run(Panel(client).all_runs()[0]["run_id"])
-    assert [c["status"] for c in run["calls"] if c["kind"] == "model"][0] == "superseded"
+    assert next(c["status"] for c in run["calls"] if c["kind"] == "model") == "superseded"
 
 
 def test_a_message_inside_a_polling_tool_leaves_a_record_that_it_may_still_run(world, model):
@@ -165,7 +165,7 @@ def test_a_message_inside_a_polling_tool_leaves_a_record_that_it_may_still_run(w
     assert "may still be running" in told(model.requests("chat")[-1])
     assert_once_in_order(model.requests("chat")[-1], "start", "a note")
     run = Panel(client).run(Panel(client).all_runs()[0]["run_id"])
-    assert [c["status"] for c in run["calls"] if c["kind"] == "tool"][0] == "interrupted"
+    assert next(c["status"] for c in run["calls"] if c["kind"] == "tool") == "interrupted"
 
 
 def test_no_file_of_a_message_needs_the_chat_file(world, model, tmp_path):

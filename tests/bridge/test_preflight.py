@@ -181,7 +181,8 @@ def the_message(db, run):
 
 
 def the_arguments(db, run):
-    db.execute("update blobs set body = x'7b7d' where digest = (select arguments_digest from calls where run_id = ? and kind = 'tool')", [run])
+    of_the_tool = "select arguments_digest from calls where run_id = ? and kind = 'tool'"
+    db.execute(f"update blobs set body = x'7b7d' where digest = ({of_the_tool})", [run])
 
 
 def the_answer(db, run):

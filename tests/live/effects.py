@@ -29,10 +29,10 @@ class Effect:
         """The command itself: one line."""
         return f"echo {self.name} >> {self._lines}"
 
-    def gated(self) -> str:
-        """The model's answer that asks for a command which waits for `let_go`."""
+    def gated(self, first: str = "") -> str:
+        """The model's answer that asks for a command which waits for `let_go`; `first` is put before it."""
         wait = f"until [ -e {self._gate} ]; do sleep 0.05; done"
-        return shell(f"echo start >> {self._lines}; {wait}; echo end >> {self._lines}")
+        return shell(f"{first}echo start >> {self._lines}; {wait}; echo end >> {self._lines}")
 
     def let_go(self) -> None:
         self._gate.touch()

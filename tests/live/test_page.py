@@ -11,6 +11,8 @@ from .host import LiveHost
 from .model import ScriptedModel, say
 from .recovery import NOTE, Recovery
 
+TRAP = "<img src=x onerror=\"document.title='owned'\">"
+
 
 def test_an_open_tab_redraws_after_the_restart_and_shows_the_hold(
     host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, tab: Tab
@@ -77,3 +79,78 @@ def test_a_hold_is_found_read_and_decided_in_the_panel(
     assert effect.lines == ["start", "end"]
     assert recovery.run(chat)["recorded"][0]["note"] == NOTE
     assert tab.errors == []
+
+
+def hold(host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, text: str, first: str = "") -> str:
+    """A chat that is held because its server was killed inside a command, which then finished."""
+    chat = client.new_chat()
+    model.script(effect.gated(first))
+    client.send(chat, text)
+    effect.wait_for("start")
+    host.kill()
+    effect.let_go()
+    effect.wait_for("start", "end")
+    host.start()
+    recovery.held(chat)
+    return chat
+
+
+def test_markup_in_a_message_and_a_command_is_text_wherever_the_hold_is_shown(
+    host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, tab: Tab
+) -> None:
+    chat = hold(host, client, model, recovery, effect, TRAP, f": '{TRAP}'; ")
+    page = tab.open(chat).page
+
+    warning = page.locator(".process-step").filter(has_text="Waiting for your decision")
+    warning.locator(".process-step-header").click()
+    warning.get_by_text(TRAP).first.wait_for()
+    page.get_by_role("button", name="Review").first.click()
+    page.locator(".rx").get_by_text(TRAP).first.wait_for()
+    tab.picture("markup")
+    client.toggle(False).ok()
+    page.get_by_text("nothing protects now").first.wait_for()
+    client.toggle(True).ok()
+
+    assert page.locator("img[src='x']").count() == 0
+    assert page.title() != "owned"
+    assert tab.errors == []
+    recovery.decide(recovery.held(chat), "stop").ok()
+
+
+def test_nudging_a_held_chat_says_why_nothing_happens(
+    host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, tab: Tab
+) -> None:
+    chat = hold(host, client, model, recovery, effect, "Write the file")
+    page = tab.open(chat).page
+    tab.see("Paused for your decision")
+    before = client.log(chat)
+
+    page.get_by_role("button", name="Nudge").click()
+
+    tab.see("so it was not nudged")
+    assert client.log(chat) == before
+    assert len(model.main) == 1
+    assert tab.errors == []
+    recovery.decide(recovery.held(chat), "stop").ok()
+
+
+def test_the_switch_of_a_running_plugin_says_why_it_stays_on(
+    client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, tab: Tab
+) -> None:
+    chat = client.new_chat()
+    model.script(effect.gated(), say("Recorded to the end."))
+    client.send(chat, "Write the file")
+    effect.wait_for("start")
+    page = tab.open(chat).page
+
+    page.get_by_role("button", name="Plugins", exact=True).click()
+    plugin = page.locator(".plugin-card").filter(has_text="Durable Execution")
+    plugin.locator(".plugin-status-toggle .toggler").click()
+
+    tab.see("Durable Execution stays on: 1 chat(s) are running. Wait or stop them, then switch it off.")
+    tab.picture("stays-on")
+    assert page.get_by_text("Traceback").count() == 0
+    assert plugin.get_by_text("ON", exact=True).is_visible()
+    assert recovery.status()["active"] is True
+    effect.let_go()
+    client.wait_answer(chat, "Recorded to the end.")

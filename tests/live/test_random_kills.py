@@ -18,14 +18,14 @@ from .recovery import Recovery
 LONGEST_TURN = 7.0  # seconds; a turn with two commands takes about six
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("number", range(20))
 def test_kill_at_a_random_instant(
     host: LiveHost,
     client: Client,
     model: ScriptedModel,
     recovery: Recovery,
     make_effect: Callable[[str], Effect],
-    seed: int,
+    number: int,
 ) -> None:
     effects = [make_effect("one"), make_effect("two")]
     answers = [effects[0].once(), effects[1].once(), say("Both written.")]
@@ -37,7 +37,7 @@ def test_kill_at_a_random_instant(
     chat, ident = client.new_chat(), str(uuid.uuid4())
     client.send(chat, "Write both lines", ident)
     died = threading.Event()
-    threading.Timer(random.Random(seed).uniform(0.0, LONGEST_TURN), lambda: (host.kill(), died.set())).start()
+    threading.Timer(random.Random(number).uniform(0.0, LONGEST_TURN), lambda: (host.kill(), died.set())).start()
     assert died.wait(60)
 
     host.start()

@@ -63,7 +63,7 @@ def unreadable_later(panel: Panel, site: Site) -> None:
     site.fail("recovery_list", "internal")
     panel.page.get_by_role("button", name="Look again").click()
     panel.page.get_by_text("Shown below: what was known at").wait_for()
-    panel.page.get_by_text("Reference ").wait_for()
+    panel.page.locator(".rx").get_by_text("Reference ").first.wait_for()
     assert "is-old" in str(panel.one(".rx-cards").get_attribute("class"))
 
 
