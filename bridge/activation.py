@@ -76,7 +76,7 @@ class Activation:
 
     def running(self) -> list[Session]:
         """Sessions that a coroutine works on right now. One that waits for a person is not at work."""
-        return [s for s in list(self.sessions.values()) if s.phase is Phase.RUNNING and _is_alive(s)]
+        return [s for s in list(self.sessions.values()) if s.phase is Phase.RUNNING and s.is_at_work()]
 
     def task(self, coroutine: Any, *args: Any) -> Any:
         """Start a task of ours on our own loop; kept until done, since the host ends a forgotten one."""
@@ -95,8 +95,3 @@ class Activation:
             return text
 
         return self.task(say)
-
-
-def _is_alive(session: Session) -> bool:
-    ctx = session.context()
-    return bool(ctx is not None and ctx.is_running())

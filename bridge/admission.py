@@ -340,7 +340,7 @@ def reset_start(active: Activation, data: dict[str, Any]) -> None:
         _stop_by_person(active, session, "the chat was reset", data)
         if data["exception"] is not None:
             return
-        notify.badge(ctx, session.run, None)
+        notify.no_badge(ctx)
     _inside.action = "reset"
 
 

@@ -145,7 +145,7 @@ def host_up(data: dict[str, Any]) -> None:
     active = anchor.active()
     holder = anchor.holder()
     ready, holder.ready = holder.ready, []
-    if active is not None and ready:
+    if active is not None:
         resume.start_launching(active, ready)
 
 
@@ -211,6 +211,8 @@ def toggle_end(data: dict[str, Any]) -> None:
     name, enabled, scoped = _toggle(data)
     if name == paths.PLUGIN and enabled and not scoped and data["exception"] is None:
         activate_if_due(again=True)
+        if why := anchor.holder().why_not:
+            notify.toast("Durable Execution is switched on but not active", [why["text"], *why["files"]])
 
 
 def plugins_changing(data: dict[str, Any]) -> None:
@@ -275,8 +277,6 @@ def deactivate(*, by_hand: bool = False) -> None:
         active.closed = True
         for session in unfinished:
             resume.remember_chat(active, session)
-            if (ctx := session.context()) is not None:
-                notify.badge(ctx, session.run, None)
             session.say("off" if session in running else "held")
         _take_back(active)
         holder.activation, holder.why_not = None, None
@@ -286,7 +286,10 @@ def deactivate(*, by_hand: bool = False) -> None:
 
 
 def _take_back(active: Activation) -> None:
-    """Undo the adapters, verified, and close the journal."""
+    """Clear what chats show, undo the adapters, verified, and close the journal."""
+    for session in list(active.sessions.values()):
+        if (ctx := session.context()) is not None:
+            notify.no_badge(ctx)
     if stuck := active.undo.undo():
         anchor.holder().left_on = active.undo
         notify.write(f"Another plugin sits on these host functions, so they pass through and were not put back: {', '.join(stuck)}")

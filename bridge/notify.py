@@ -43,7 +43,7 @@ def held(session: Session, hold: Hold) -> None:
         return
     text = hold_text(session, hold)
     warn(ctx, "Waiting for your decision", text, f"durable-hold-{session.run.run_id}-{hold.since}")
-    badge(ctx, session.run, hold)
+    badge(ctx, session.run, text, hold.since)
     ctx.log.set_progress("On hold: open Recovery to decide", 0, False)
     refresh()
 
@@ -59,15 +59,14 @@ def hold_text(session: Session, hold: Hold) -> str:
     return " ".join(part for part in parts if part)
 
 
-def badge(ctx: Any, run: Run, hold: Hold | None) -> None:
-    """Show or clear the mark that the web UI reads from the chat's entry."""
-    if hold is None:
-        ctx.output_data.pop(BADGE, None)
-    else:
-        ctx.set_output_data(
-            BADGE,
-            {"state": "held", "run_id": run.run_id, "text": hold.text, "since": hold.since},
-        )
+def badge(ctx: Any, run: Run, text: str, since: int) -> None:
+    """Set the mark that the web UI reads from the chat's entry."""
+    ctx.set_output_data(BADGE, {"state": "held", "run_id": run.run_id, "text": text, "since": since})
+    refresh()
+
+
+def no_badge(ctx: Any) -> None:
+    ctx.output_data.pop(BADGE, None)
     refresh()
 
 
@@ -75,7 +74,7 @@ def released(session: Session) -> None:
     """The run goes on: no badge, no line."""
     ctx = session.context()
     if ctx is not None:
-        badge(ctx, session.run, None)
+        no_badge(ctx)
         ctx.log.set_progress("Continuing after your decision", 0, True)
 
 
@@ -93,6 +92,12 @@ def store(session: Session, problem: str | None) -> None:
             warn(ctx, "The journal cannot be written", text, ident)
         ctx.log.set_progress(f"Waiting: {problem}", 0, True)
     refresh()
+
+
+def bubble(ctx: Any, ident: str, text: str, attachments: list[str]) -> None:
+    """Draw a person's message unless it stands already."""
+    if not any(item.id == ident for item in ctx.log.logs):
+        ctx.log.log(type="user", heading="", content=text, kvps={"attachments": attachments}, id=ident)
 
 
 def warn(ctx: Any, heading: str, text: str, ident: str) -> None:

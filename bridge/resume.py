@@ -13,8 +13,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import Corrupt, JournalError, Unavailable
-from ..journal.records import Call, Hold, HoldReason, Permission, Run, RunState
-from . import messages, notify, policies, standing, stopping
+from ..journal.records import Call, Hold, HoldReason, Input, Permission, Run, RunState
+from . import messages, notify, policies, standing, stopping, turns
 from .admission import message_of
 from .projection import Point, rebuild
 from .session import Phase, Session
@@ -60,6 +60,8 @@ def _take_up(active: Activation, run: Run) -> Session:
         return _held(active, run, HoldReason.CHECKPOINT_CORRUPT, text, {})
     calls = journal.calls(run.run_id)
     problem = standing.problem(session.context(), point, run, session.messages, calls)
+    if problem is None and active.live and session.is_at_work():  # switched off by hand, and its turn goes on without us
+        problem = HoldReason.CHAT_MOVED_ON, standing.MOVED_ON
     if problem is not None:
         return _held(active, run, *problem, {})
     if not active.live:
@@ -100,12 +102,10 @@ def _rebuild(session: Session, point: Point) -> None:
     session.fresh = True
     session.volatile = point.volatile
     session.steps = dict(point.position)
-    shown = {item.id for item in ctx.log.logs}
-    sent = [(session.run.input_id, session.run.input["text"], session.run.input["attachments"])]
-    sent += [(message.id, message.text, message.attachments) for message in session.messages]
-    for ident, text, attachments in sent:
-        if ident not in shown:
-            ctx.log.log(type="user", heading="", content=text, kvps={"attachments": attachments}, id=ident)
+    own = session.run.input
+    notify.bubble(ctx, session.run.input_id, own["text"], own["attachments"])
+    for message in session.messages:
+        notify.bubble(ctx, message.id, message.text, message.attachments)
     present = messages.in_history(ctx)
     session.messages = [message for message in session.messages if message.id not in present]
     persist_chat.save_tmp_chat(ctx)
@@ -168,17 +168,30 @@ def _complete_files(active: Activation) -> None:
 
 def start_launching(active: Activation, ready: list[Session]) -> None:
     """Return at once; a thread waits for the web server and then launches, a few at a time."""
-    if ready:
-        threading.Thread(target=_launch_all, args=(active, ready), name="durable-resume", daemon=True).start()
+    late = active.journal.all_waiting()
+    if ready or late:
+        threading.Thread(target=_launch_all, args=(active, ready, late), name="durable-resume", daemon=True).start()
 
 
-def _launch_all(active: Activation, ready: list[Session]) -> None:
+def _launch_all(active: Activation, ready: list[Session], late: list[Input]) -> None:
     _wait_for_port()
     slots = threading.Semaphore(active.settings["resume_parallel"])
     for session in ready:
         slots.acquire()
         session.on_passed = slots.release
         launch(session)
+    for kept in late:
+        _send_late(active, kept)
+
+
+def _send_late(active: Activation, kept: Input) -> None:
+    """A message whose turn ended, and the process with it, before it could become the next one."""
+    from agent import AgentContext
+
+    ctx = AgentContext.get(kept.chat_id)
+    ended = active.journal.run(kept.run_id).state in (RunState.COMPLETED, RunState.FAILED)
+    if ctx is not None and ended and kept.chat_id not in active.sessions:
+        turns.next_turn(active, ctx, kept)
 
 
 def _wait_for_port() -> None:
@@ -194,7 +207,7 @@ def _wait_for_port() -> None:
 
 
 def launch(session: Session) -> None:
-    """Start the run's coroutine from its resume point; a launch that fails holds its run."""
+    """Start the run's coroutine from its resume point; a launch that fails is said in the chat, and tried again at the next start."""
     active = session.activation
     if active.closed or session.phase is not Phase.READY:
         session.passed_cursor()
@@ -282,6 +295,6 @@ def _end(active: Activation, session: Session, run: Run) -> None:
     ctx = session.context()
     if ctx is None:
         return
-    notify.badge(ctx, run, None)
+    notify.no_badge(ctx)
     stopping.tell(active, session, ctx, hold, from_point=fresh and not was_parked)
 

@@ -111,10 +111,14 @@ class Session:
 
         return AgentContext.get(self.chat_id)
 
+    def is_at_work(self) -> bool:
+        """Some coroutine of the host works on this chat, ours or not."""
+        ctx = self.context()
+        return bool(ctx is not None and ctx.is_running())
+
     def is_lost(self) -> bool:
         """The run counts as running and no coroutine works on it: something ended the task behind our back."""
-        ctx = self.context()
-        return self.phase is Phase.RUNNING and (ctx is None or not ctx.is_running())
+        return self.phase is Phase.RUNNING and not self.is_at_work()
 
     # -- position ---------------------------------------------------------------
 

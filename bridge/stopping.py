@@ -63,11 +63,15 @@ def _put_back(agent: Any, call: Call) -> None:
         result = LLMResult.from_dict(call.value)
         agent.loop_data = LoopData()
         agent.hist_add_ai_response(result.response, llm_result=result)
-    elif call.key.kind is CallKind.TOOL and call.outcome is not None:
-        text = call.value.get("message") if isinstance(call.value, dict) else call.value
-        text = text or (call.value.get("progress") if isinstance(call.value, dict) else "") or call.error
-        if text:
-            agent.hist_add_tool_result(call.name, str(text))
+    elif call.key.kind is CallKind.TOOL and call.outcome is not None and (text := _said(call.value)):
+        agent.hist_add_tool_result(call.name, text)
+
+
+def _said(value: Any) -> str:
+    """The words of a saved result: an answer, the progress of an interrupted step, an error's text."""
+    if isinstance(value, dict):
+        value = next((value[key] for key in ("message", "progress", "text") if value.get(key)), "")
+    return value if isinstance(value, str) else ""
 
 
 def _named(call: Call) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
 from ..journal.ids import InputId
-from ..journal.records import RunState
+from ..journal.records import Input, RunState
 from . import messages, notify, waiting
 from .session import Binding, Phase, Session, bound, of_agent
 
@@ -72,20 +72,22 @@ async def _close(active: Activation, session: Session, data: dict[str, Any]) -> 
     active.drop(session)
     session.say("ended")
     if left:
-        first = left[0]
-        thread = threading.Thread(
-            target=_next_turn, args=(active, ctx, first.input_id, first.content), name="durable-next-turn", daemon=True
-        )
-        thread.start()
+        next_turn(active, ctx, left[0])
+
+
+def next_turn(active: Activation, ctx: Any, kept: Input) -> None:
+    """A message that came too late for its turn becomes the next one; the host would lose it."""
+    arguments = (active, ctx, kept.input_id, kept.content)
+    threading.Thread(target=_next_turn, args=arguments, name="durable-next-turn", daemon=True).start()
 
 
 def _next_turn(active: Activation, ctx: Any, input_id: InputId, content: dict[str, Any]) -> None:
-    """A message that came too late for the turn becomes the next one; the host would lose it."""
     from agent import UserMessage
 
     deadline = time.monotonic() + _NEXT_TURN_S
     while ctx.is_running() and ctx.id not in active.sessions and time.monotonic() < deadline:
         time.sleep(0.05)
+    notify.bubble(ctx, input_id, content["text"], content["attachments"])
     key = (ctx.id, input_id)
     active.claiming.add(key)
     try:

@@ -144,8 +144,7 @@ class SqliteStore:
         if os.getpid() != self._process:
             return
         with self._state:
-            if self._ended is None:
-                self._ended = StoreClosed()
+            self._ended = StoreClosed()  # also after a loss: who waits for a lost journal must not wait for ever
             self._closing.set()
             self._jobs.put(None)
             writer = self._writer

@@ -21,3 +21,9 @@ def model(tmp_path: Path) -> Iterator[Model]:
 def world(tmp_path: Path, model: Model) -> Iterator[World]:
     with World(tmp_path / "world", model=model) as made:
         yield made
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Path:
+    """The file whose appearance lets a waiting effect end."""
+    return tmp_path / "gate"

@@ -12,7 +12,6 @@ import pytest
 from refhost.model import answer
 from refhost.world import CHECKOUT, World
 from tests.support.scenes import (
-    Saying,
     add_probe,
     begin_effect,
     calls,
@@ -26,18 +25,8 @@ from tests.support.scenes import (
 from tests.support.story import API, Panel
 
 
-@pytest.fixture
-def gate(tmp_path: Path) -> Path:
-    return tmp_path / "gate"
-
-
 def toasts(world):
     return [item["message"] for item in world.client().poll()["notifications"]]
-
-
-def errors(world, chat):
-    """What the host shows of an error that reached its loop."""
-    return [i for i in world.client().logs(chat) if i["type"] in ("error", "warning") and "Traceback" in i["content"]]
 
 
 def test_it_ships_switched_off_and_writes_nothing(tmp_path, model):
@@ -209,28 +198,6 @@ def test_a_purge_of_all_plugin_modules_in_the_middle_of_a_tool_loses_nothing(wor
     assert status(world)["restart_needed"] is False
 
 
-def test_off_by_hand_in_the_middle_of_a_tool_passes_silently_and_the_call_stays_unknown(world, model, gate):
-    script_effect(model, gate)
-    world.start()
-    client = world.client()
-    chat = client.create_chat()
-    saying = Saying(world, chat, "please")
-    client.wait(lambda: world.effects() == ["start a"], what="the effect to start")
-
-    world.toggle_file(False)
-    wait_status(world, active=False)
-    gate.touch()
-    saying.join(20)
-
-    assert saying.answer == "all done"
-    assert errors(world, chat) == []
-    assert world.effects() == ["start a", "end a"]
-    client.wait_idle(chat)
-    client.toggle(True)
-    assert Panel(client).wait_held(chat)["run"]["reason"]["code"] == "chat_moved_on"
-    assert [c["outcome"] for c in calls(world, chat) if c["kind"] == "tool"] == ["open"]
-
-
 def test_new_files_under_a_running_plugin_mean_guard_until_the_restart(world, model, gate, tmp_path):
     script_effect(model, gate)
     model.script(answer("unrecorded"), when="something else", repeat=True)
@@ -318,59 +285,6 @@ def test_a_file_that_is_not_ours_is_refused_untouched_and_the_host_works(world, 
     assert status(world)["why_not"]["code"] == code
     assert (file.read_bytes(), file.stat().st_mode, file.stat().st_mtime_ns) == before
     assert [p.name for p in world.data_folder.iterdir() if p.name != "journal.lock"] == ["journal.db"]
-
-
-@pytest.mark.parametrize("way", ["live", "restart"])
-@pytest.mark.parametrize(
-    ("meanwhile", "reason"),
-    [("say", "chat_moved_on"), ("reset", "chat_moved_on"), ("remove", "chat_gone")],
-)
-def test_what_happened_to_a_held_chat_while_off_is_never_overwritten(world, model, gate, way, meanwhile, reason):
-    model.script(answer("unrecorded answer"), when="while off", repeat=True)
-    script_effect(model, gate)
-    world.start()
-    held = hold_in_effect(world)
-    client = world.client()
-    client.toggle(False)
-    client.say(held, "while off") if meanwhile == "say" else getattr(client, meanwhile)(held)
-    client.wait(lambda: not client.running(held), what="the turn to end")
-    history = None if meanwhile == "remove" else client.history(held)
-
-    if way == "restart":
-        world.toggle_file(True)
-        world.restart()
-    else:
-        client.toggle(True)
-
-    client = world.client()
-    detail = Panel(client).wait_held(held)
-    assert detail["run"]["reason"]["code"] == reason
-    assert [d["id"] for d in detail["decisions"] if d["allowed"]] == ["stop"]
-    assert (client.history(held) if client.context(held) else None) == history
-    assert Panel(client).decide(detail, "stop").status == 200
-    assert (client.history(held) if client.context(held) else None) == history
-    assert world.effects() == ["start a"]
-
-
-@pytest.mark.parametrize("way", ["live", "restart"])
-def test_a_held_chat_that_nobody_touched_while_off_goes_on_after_the_decision(world, model, gate, way):
-    script_effect(model, gate)
-    world.start()
-    held = hold_in_effect(world)
-    client = world.client()
-    client.toggle(False)
-    if way == "restart":
-        world.toggle_file(True)
-        world.restart()
-    else:
-        client.toggle(True)
-    panel = Panel(world.client())
-
-    assert panel.decide(panel.wait_held(held), "confirmed_completed", "seen").status == 200
-
-    assert ended(world, held) == "completed"
-    assert world.effects() == ["start a"]
-    assert world.client().wait_log(held, "response", "all done")
 
 
 def test_our_code_imports_its_own_modules_only_when_it_loads():

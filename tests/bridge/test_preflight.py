@@ -16,11 +16,6 @@ from tests.support.story import Panel
 PINNED = "tools/effect.py"
 
 
-@pytest.fixture
-def gate(tmp_path: Path) -> Path:
-    return tmp_path / "gate"
-
-
 def banners(world: World) -> list[dict]:
     return [b for b in world.client().call("banners")["banners"] if b["id"].startswith("durable_execution")]
 

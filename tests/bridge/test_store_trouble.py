@@ -5,18 +5,12 @@ from __future__ import annotations
 import resource
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from refhost.model import answer, use
 from tests.support.scenes import Saying, begin_effect, calls, ended, locked, script_effect, status, wait_status
 from tests.support.story import API, Panel
-
-
-@pytest.fixture
-def gate(tmp_path: Path) -> Path:
-    return tmp_path / "gate"
 
 
 @contextmanager
@@ -161,6 +155,10 @@ def test_a_journal_that_was_removed_parks_the_step_and_refuses_new_ones(world, m
     assert (reply.status, reply.json["code"]) == (503, "store_lost")
     assert world.effects() == ["start a", "end a"]
     assert len(model.requests("chat")) == 1
+    world.toggle_file(False)
+    wait_status(world, active=False)
+    client.wait_log(chat, "response", "all done")
+    assert world.effects() == ["start a", "end a"]
 
 
 def test_a_kill_while_the_result_waits_leaves_the_outcome_unknown(world, model, gate):

@@ -25,19 +25,22 @@ from .model import CHAT_MODEL, EMBEDDING_MODEL, UTILITY_MODEL
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 PLUGIN = "durable_execution"
-# The first three install system packages. The last makes folders below usr/plugins in the background of the very first
-# start: if the host sets up its file watchers in that moment, it hangs for ever, with or without further plugins.
-OFF_AT_START = ("_office", "_desktop", "_document_query", "_oauth")
+OFF_AT_START = ("_office", "_desktop", "_document_query")  # these install system packages
 CHANGING = ("usr", "tmp", "logs")  # the host's own places for what it writes
 READY_SECONDS = 120.0
 
 
 def make_seed(root: Path, python: Path, folder: Path) -> Path:
-    """Copy the files of a checkout once and compile them, so that every private copy starts warm."""
+    """Copy the files of a checkout once and compile them, so that every private copy starts warm.
+
+    That is more than speed: a bytecode file that appears below plugins/ while the host sets up its file watchers can
+    hang its start for ever.
+    """
     for name in source_files(root):
         _copy(root / name, folder / name)
     command = [str(python), "-m", "compileall", "-q", "-j", "0", "-x", "/tests/", "."]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    beside = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}  # not in a cache elsewhere
+    subprocess.run(command, cwd=folder, env=beside, check=True, capture_output=True)
     return folder
 
 

@@ -91,6 +91,7 @@ class ScriptedModel:
         self._keep = keep
         self.default: Callable[[Asked], str] | None = None
         self.unscripted: list[Asked] = []
+        self.chat_names: dict[str, str] = {}  # a text of the conversation, and what such a chat is called
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
@@ -164,7 +165,7 @@ class ScriptedModel:
 
     def answer_for(self, asked: Asked) -> Answer:
         if asked.kind == "utility":
-            return Answer(utility_text(asked.text))
+            return Answer(utility_text(asked.text, self.chat_names))
         with self._changed:
             for index, answer in enumerate(self._queue):
                 if answer.when in asked.text:
@@ -177,10 +178,10 @@ class ScriptedModel:
             return Answer(say(f"Nothing was scripted for call {asked.number}."))
 
 
-def utility_text(prompt: str) -> str:
+def utility_text(prompt: str, names: dict[str, str]) -> str:
     """What background calls get. A dash ends a memory search before it begins."""
     if "chat naming assistant" in prompt:
-        return "Live chat"
+        return next((name for text, name in names.items() if text in prompt), "Live chat")
     if "JSON array" in prompt:
         return "[]"
     return "-"

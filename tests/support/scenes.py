@@ -116,6 +116,11 @@ def calls(world: World, chat: str) -> list[dict[str, Any]]:
     return panel.run(run["run_id"])["calls"]
 
 
+def errors(world: World, chat: str) -> list[dict[str, Any]]:
+    """What the host shows of an error that reached its loop."""
+    return [i for i in world.client().logs(chat) if i["type"] in ("error", "warning") and "Traceback" in i["content"]]
+
+
 def status(world: World) -> dict[str, Any]:
     return world.client().call(API + "status")
 
