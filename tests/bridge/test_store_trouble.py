@@ -116,7 +116,7 @@ def test_a_message_that_cannot_be_recorded_is_refused_visibly_and_never_counts(w
 
     assert client.say(client.create_chat(), "hello") == "the one answer"  # what was submitted before it is settled
     assert not client.running(chat)
-    assert [run["chat_id"] for run in Panel(client).all_runs() if run["chat_id"] == chat and run["state"] != "stopped"] == []
+    assert [run["state"] for run in Panel(client).all_runs() if run["chat_id"] == chat] == []
     world.restart()
     assert len(model.requests("chat")) == 1
     assert world.client().say(chat, "hello", "second-id") == "the one answer"
@@ -135,6 +135,11 @@ def test_a_message_to_a_running_turn_that_cannot_be_saved_is_refused_and_not_del
 
     assert ended(world, chat) == "completed"
     assert model.requests("chat")[-1].prompt.count("one more thing") == 1
+    world.restart()
+    run = Panel(world.client()).all_runs()[0]["run_id"]
+    assert len(Panel(world.client()).all_runs()) == 1  # what was refused is not sent as a turn of its own either
+    assert Panel(world.client()).run(run)["messages"] == []
+    assert len(model.requests("chat")) == 2
 
 
 def test_a_journal_that_was_removed_parks_the_step_and_refuses_new_ones(world, model, gate):
