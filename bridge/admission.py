@@ -8,15 +8,14 @@ briefly, and what cannot be recorded is refused before it starts.
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 import uuid
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded, TakenBack
-from ..journal.records import Admitted, HoldReason, Input, ResumePoint, Run, RunState
-from . import notify, waiting
+from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded
+from ..journal.records import Admitted, ResumePoint, Run, RunState
+from . import notify, persons, waiting
 from .session import Message, Phase, Session
 
 if TYPE_CHECKING:
@@ -24,21 +23,6 @@ if TYPE_CHECKING:
 
 REFUSED_OTHER = "A message with this id was already sent with other content. It was refused; nothing was started."
 _LOOK_S = 5.0
-_inside = threading.local()  # .action: the person's action that the host's own inner calls belong to
-
-
-def commit[T](future: Future[T]) -> T:
-    """Wait for one commit in a synchronous hook; what did not begin by then is taken back and never counts."""
-    on_loop = threading.current_thread().name == "AgentContext"
-    try:
-        return future.result(waiting.LOOP_SYNC_S if on_loop else waiting.SYNC_S)
-    except TimeoutError:
-        if future.cancel():
-            raise TakenBack from None
-    try:
-        return future.result(waiting.SYNC_S)  # it is being written now
-    except TimeoutError:
-        raise CommitTimeout from None
 
 
 # -- messages -----------------------------------------------------------------------
@@ -87,10 +71,9 @@ def communicate_end(active: Activation, data: dict[str, Any]) -> None:
     if session is None:
         return
     if data["exception"] is not None:
-        commit(active.journal.stop_run(session.run.run_id, "the turn could not be started"))
-        _forget(active, session, "stopped")
+        session.end(waiting.commit(active.journal.stop_run(session.run.run_id, "the turn could not be started")), "stopped")
         return
-    if getattr(_inside, "action", "") != "nudge":  # nudge stores what we return as the chat's own task
+    if persons.acting_now() != "nudge":  # nudge stores what we return as the chat's own task
         data["result"] = active.task(_answer, session)
 
 
@@ -179,14 +162,14 @@ def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None
             notify.warn(ctx, "Not started", text, f"durable-busy-{busy.run.run_id}")
             data["result"] = active.answer(text)
             return
-        commit(active.journal.stop_run(busy.run.run_id, "refused: the journal did not answer"))
+        waiting.commit(active.journal.stop_run(busy.run.run_id, "refused: the journal did not answer"))
         admitted = _admitted(active, ctx, msg, point)
     if admitted.repeat and not _is_orphan(active, admitted.run):
         data["result"] = _repeat(active, None, ctx, admitted.run)
         return
     projector.stored(point)
     session = Session(active, admitted.run, projector, generation=1)
-    session.messages = [message_of(item) for item in active.journal.waiting(ctx.id)]
+    session.messages = [Message.of(item) for item in active.journal.waiting(ctx.id)]
     active.add(session)
     data["_durable_session"] = session
 
@@ -202,7 +185,7 @@ def _admitted(active: Activation, ctx: Any, msg: Any, point: ResumePoint) -> Adm
         claim_waiting=(ctx.id, msg.id) in active.claiming,
     )
     try:
-        return commit(future)
+        return waiting.commit(future)
     except CommitTimeout:
         future.add_done_callback(lambda late: _withdraw(active, late))
         raise
@@ -224,13 +207,13 @@ def _withdraw(active: Activation, late: Future[Any]) -> None:
 def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, data: dict[str, Any]) -> bool:
     """A message for a run that has not ended: saved first, then delivered once or kept. False: it ended just now."""
     try:
-        kept = commit(active.journal.keep_input(session.run.run_id, msg.id, content_of(msg)))
+        kept = waiting.commit(active.journal.keep_input(session.run.run_id, msg.id, content_of(msg)))
     except RunEnded:
         active.drop(session)
         active.closing.add(ctx.id)
         _let_close(active, ctx)
         return False
-    message = message_of(kept)
+    message = Message.of(kept)
     with session.lock:
         session.messages.append(message)
     if session.phase is Phase.RUNNING and ctx.is_running():
@@ -250,18 +233,13 @@ def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, dat
 
 def _continue_lost(active: Activation, session: Session, ctx: Any, data: dict[str, Any]) -> None:
     """The run has no coroutine any more (a nudge, or it died): this message begins a new one."""
-    if getattr(_inside, "action", "") != "nudge":
-        interrupt(active, session, ctx, "its task had ended")
+    if persons.acting_now() != "nudge":
+        persons.interrupt(active, session, ctx, "its task had ended")
     if session.phase is Phase.RUNNING:
         session.listen_again()
         data["_durable_session"] = session
     else:
         data["result"] = active.answer(notify.HELD_ANSWER)
-
-
-def message_of(kept: Input) -> Message:
-    content = kept.content
-    return Message(kept.input_id, kept.seq, content["text"], list(content["attachments"]), list(content["system"]))
 
 
 def already_shown(active: Activation, ctx: Any, message: str, attachments: list[str], ident: str | None) -> bool:
@@ -281,111 +259,3 @@ def already_shown(active: Activation, ctx: Any, message: str, attachments: list[
         return False
     active.announced.discard((ctx.id, ident))
     return True
-
-
-# -- what a person does to a chat ------------------------------------------------------
-
-
-def nudge_start(active: Activation, data: dict[str, Any]) -> None:
-    """A nudge cannot slip past a hold; with an open tool call it becomes one (I3)."""
-    ctx = data["args"][0]
-    with active.chat_lock(ctx.id):
-        session = active.sessions.get(ctx.id)
-        if session is None:
-            return
-        if session.phase is Phase.RUNNING:
-            interrupt(active, session, ctx, "a person pressed Nudge")
-        if session.phase is Phase.RUNNING:
-            _inside.action = "nudge"  # taken back at nudge/end: the host runs kill and communicate in between
-        else:
-            data["result"] = active.answer(notify.HELD_ANSWER)
-
-
-def nudge_end(active: Activation, data: dict[str, Any]) -> None:
-    _inside.action = ""
-
-
-def kill_start(active: Activation, data: dict[str, Any]) -> None:
-    """Killing a task never ends a run: an open tool call is held, an open model call was replaced."""
-    ctx = data["args"][0]
-    if getattr(_inside, "action", ""):
-        return
-    session = active.sessions.get(ctx.id)
-    if session is not None and session.phase is Phase.RUNNING and ctx.is_running():
-        interrupt(active, session, ctx, "its task was stopped")
-
-
-def interrupt(active: Activation, session: Session, ctx: Any, by: str) -> None:
-    """Fence the running coroutine; what it was in the middle of is unknown or replaced."""
-    run = commit(active.journal.interrupt_run(session.run.run_id, by))
-    with session.lock:
-        session.run = run
-        session.generation += 1
-        session.open_tool = None
-        if run.state is RunState.HELD:
-            session.phase = Phase.HELD
-            session.fresh = False
-    if run.state is RunState.HELD and run.hold is not None:
-        if ctx.task is not None:
-            ctx.task.kill()
-        session.say("held")
-        notify.held(session, run.hold)
-
-
-def reset_start(active: Activation, data: dict[str, Any]) -> None:
-    """Resetting a chat is a Stop by the person: recorded first, or it does not happen."""
-    ctx = data["args"][0]
-    session = active.sessions.get(ctx.id)
-    if session is not None:
-        _stop_by_person(active, session, "the chat was reset", data)
-        if data["exception"] is not None:
-            return
-        notify.no_badge(ctx)
-    _inside.action = "reset"
-
-
-def reset_end(active: Activation, data: dict[str, Any]) -> None:
-    _inside.action = ""
-
-
-def remove_start(active: Activation, data: dict[str, Any]) -> None:
-    """Deleting a chat is a Stop by the person. A chat whose file vanished is not: it is held."""
-    chat_id = data["args"][0] if data["args"] else data["kwargs"]["id"]
-    session = active.sessions.get(chat_id)
-    if session is None:
-        return
-    if _file_vanished(session):
-        run = commit(active.journal.hold_run(session.run.run_id, HoldReason.CHAT_GONE, text=CHAT_GONE))
-        with session.lock:
-            session.run, session.phase = run, Phase.HELD
-    else:
-        _stop_by_person(active, session, "the chat was deleted", data)
-
-
-CHAT_GONE = "The file of this chat is gone, and nobody deleted the chat here. The run was left as it is."
-
-
-def _file_vanished(session: Session) -> bool:
-    from helpers import persist_chat
-
-    ctx = session.context()
-    was_saved = ctx is not None and ctx.data.get("_persist_chat_saved")
-    return bool(was_saved) and session.chat_id not in persist_chat.saved_chat_ids()
-
-
-def _stop_by_person(active: Activation, session: Session, what: str, data: dict[str, Any]) -> None:
-    try:
-        run = commit(active.journal.stop_run(session.run.run_id, f"person: {what}"))
-    except JournalError as error:
-        data["exception"] = notify.stopped(f"Nothing was changed: the journal could not record it. {error}")
-        return
-    session.run = run
-    _forget(active, session, "stopped")
-
-
-def _forget(active: Activation, session: Session, word: str) -> None:
-    with session.lock:
-        session.phase = Phase.ENDED
-        session.generation += 1
-    active.drop(session)
-    session.say(word)

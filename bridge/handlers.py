@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import admission, messages, model_calls, tool_calls, turns
+from . import admission, messages, model_calls, persons, tool_calls, turns
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -32,12 +32,12 @@ def _both(function: Callable[..., Any]) -> Handler:
 HANDLERS: dict[str, Handler] = {
     "communicate.start": _data(admission.communicate_start),
     "communicate.end": _data(admission.communicate_end),
-    "nudge.start": _data(admission.nudge_start),
-    "nudge.end": _data(admission.nudge_end),
-    "kill.start": _data(admission.kill_start),
-    "reset.start": _data(admission.reset_start),
-    "reset.end": _data(admission.reset_end),
-    "remove.start": _data(admission.remove_start),
+    "nudge.start": _data(persons.nudge_start),
+    "nudge.end": _data(persons.nudge_end),
+    "kill.start": _data(persons.kill_start),
+    "reset.start": _data(persons.reset_start),
+    "reset.end": _data(persons.reset_end),
+    "remove.start": _data(persons.remove_start),
     "chain.start": _data(turns.chain_start),
     "chain.end": _data(turns.chain_end),
     "monologue.start": _data(turns.monologue_start),

@@ -78,17 +78,12 @@ def deliver_recorded(session: Session, agent: Any, ids: list[str]) -> None:
 
 
 def _add(session: Session, agent: Any, chosen: list[Message]) -> None:
-    from agent import UserMessage
-
     present = in_history(agent.context)
     session.delivering = True
     try:
         for message in sorted(chosen, key=lambda m: m.seq):
             if message.id not in present:
-                agent.hist_add_user_message(
-                    UserMessage(message.text, list(message.attachments), list(message.system), id=message.id),
-                    intervention=True,
-                )
+                agent.hist_add_user_message(message.to_host(), intervention=True)
                 session.just_delivered.append(message.id)
     finally:
         session.delivering = False
@@ -128,7 +123,7 @@ def forget_delivered(session: Session, ids: list[InputId]) -> None:
             session.messages = [message for message in session.messages if message.id not in ids]
 
 
-def replaying(session: Session) -> bool:
+def next_is_recorded(session: Session) -> bool:
     """True while the next model call has a record of an earlier life."""
     step = session.steps.get(ROOT_PATH, 0) + 1
     return CallKey(ROOT_PATH, step, CallKind.MODEL, 0).text in session.recorded

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from ..journal.errors import JournalError
 from ..journal.records import Call, Outcome, Permission, Serve
-from . import messages, outcomes, waiting
+from . import messages, outcomes
 from .session import Binding, Session, bound, current_call, of_agent
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ async def call_start(active: Activation, data: dict[str, Any]) -> None:
     if isinstance(step, Serve):
         await _serve(session, agent, step.call, data)
     else:
-        session.open_model = step.call.call_id
         data[_KEY] = (binding, step.call)
 
 
@@ -58,18 +56,8 @@ async def call_end(active: Activation, data: dict[str, Any]) -> None:
         return
     binding, call = found
     session = binding.session
-    session.open_model = None
     outcome, value, extra = _outcome(session, data)
-    if not session.activation.is_on:
-        return
-    try:
-        await waiting.durable(
-            lambda: active.journal.finish_call(call.call_id, outcome, value, usage=_usage(value), extra=extra),
-            session.note_store,
-        )
-    except JournalError:
-        # first result wins (I2): what was offered is kept beside it, and the next intent is refused
-        return
+    await session.finish(call, outcome, value, usage=_usage(value), extra=extra)
 
 
 def _outcome(session: Session, data: dict[str, Any]) -> tuple[Outcome, Any, dict[str, Any]]:

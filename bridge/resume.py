@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import Corrupt, JournalError, Unavailable
 from ..journal.records import Call, Hold, HoldReason, Input, Permission, Run, RunState
-from . import messages, notify, policies, standing, stopping, turns
-from .admission import message_of
+from . import messages, notify, policies, standing, stopping, turns, waiting
 from .projection import Point, rebuild
-from .session import Phase, Session
+from .session import Message, Phase, Session
 
 if TYPE_CHECKING:
     from .activation import Activation
 
-_COMMIT_S = 30.0
 _PORT_S = 300.0
 
 
@@ -38,7 +36,7 @@ def scan(active: Activation) -> list[Session]:
             raise  # it says nothing about this chat: the whole activation waits
         except Exception as error:
             text = "The saved state of this chat could not be used. Nothing was repaired and nothing was changed."
-            session = _held(active, run, HoldReason.CHECKPOINT_CORRUPT, text, {"error": type(error).__name__})
+            session = _hold(active, run, HoldReason.CHECKPOINT_CORRUPT, text, {"error": type(error).__name__})
         if session.phase is Phase.READY:
             ready.append(session)
     if not active.live:
@@ -49,48 +47,43 @@ def scan(active: Activation) -> list[Session]:
 def _take_up(active: Activation, run: Run) -> Session:
     journal = active.journal
     if run.state in (RunState.RUNNING, RunState.QUEUED):
-        run = journal.begin_recovery(run.run_id).result(_COMMIT_S)
+        run = journal.begin_recovery(run.run_id).result(waiting.PATIENT_S)
     session = Session(active, run, active.projector(run.chat_id), phase=Phase.HELD)
-    session.messages = [message_of(item) for item in journal.inputs(run.run_id)]
+    session.messages = [Message.of(item) for item in journal.inputs(run.run_id)]
     active.add(session)
     try:
         point = _point(active, run)
     except Corrupt:
         text = "The saved state of this chat could not be read. It was not repaired and nothing was changed."
-        return _held(active, run, HoldReason.CHECKPOINT_CORRUPT, text, {})
+        return _hold(active, run, HoldReason.CHECKPOINT_CORRUPT, text, {})
     calls = journal.calls(run.run_id)
     problem = standing.problem(session.context(), point, run, session.messages, calls)
     if problem is None and active.live and session.is_at_work():  # switched off by hand, and its turn goes on without us
         problem = HoldReason.CHAT_MOVED_ON, standing.MOVED_ON
     if problem is not None:
-        return _held(active, run, *problem, {})
+        return _hold(active, run, *problem, {})
     if not active.live:
         _rebuild(session, point)
     if run.state is RunState.HELD:
-        if run.hold is not None:
-            notify.held(session, run.hold)
+        session.wait_for_person(run)
         return session
     hold = journal.classify(run.run_id, lambda call: _permission_now(active, session, call))
-    session.run = journal.settle(run.run_id, hold).result(_COMMIT_S)
-    if hold is None:
-        session.phase = Phase.READY
+    settled = journal.settle(run.run_id, hold).result(waiting.PATIENT_S)
+    if settled.state is RunState.HELD:
+        session.wait_for_person(settled)
     else:
-        notify.held(session, hold)
+        session.run, session.phase = settled, Phase.READY
     return session
 
 
-def _held(active: Activation, run: Run, reason: HoldReason, text: str, facts: dict[str, Any]) -> Session:
+def _hold(active: Activation, run: Run, reason: HoldReason, text: str, facts: dict[str, Any]) -> Session:
     """Put a hold in force without touching the chat."""
     session = active.sessions.get(run.chat_id) or Session(active, run, active.projector(run.chat_id))
-    session.phase = Phase.HELD
     active.add(session)
-    if run.state is RunState.HELD and run.hold is not None and run.hold.reason is reason:
-        hold = run.hold
-    else:
+    if run.hold is None or run.hold.reason is not reason:
         hold = Hold(reason=reason, call_id=None, text=text, facts=facts, since=active.journal.clock.now())
-        session.run = active.journal.settle(run.run_id, hold).result(_COMMIT_S)
-        hold = session.run.hold or hold
-    notify.held(session, hold)
+        run = active.journal.settle(run.run_id, hold).result(waiting.PATIENT_S)
+    session.wait_for_person(run)
     return session
 
 
@@ -228,16 +221,13 @@ def _launch(active: Activation, session: Session) -> None:
 
     if not session.fresh:
         _rebuild(session, _point(active, session.run))
-    claim = active.journal.claim(session.run.run_id).result(_COMMIT_S)
+    claim = active.journal.claim(session.run.run_id).result(waiting.PATIENT_S)
     ctx = session.context()
     calls = active.journal.calls(session.run.run_id)
-    with session.lock:
-        session.run, session.cursor = claim.run, claim.cursor
-        session.recorded = {call.key.text for call in calls if not call.abandoned}
-        session.resumed, session.behind, session.phase = True, True, Phase.RUNNING
-        session.generation += 1
-        session.open_tool = None
-        session.listen_again()
+    session.recorded = {call.key.text for call in calls if not call.abandoned}
+    session.resumed = True
+    session.fence(claim.run)
+    session.claimed(claim)
     content = session.run.input
     in_history = any(m.id == session.run.input_id for m in ctx.agent0.history.all_messages())
     # a command like "/name" was resolved in an earlier life: only a message that the host never saw goes in as written
@@ -264,18 +254,14 @@ def released(active: Activation, run: Run) -> None:
 def _go_on(active: Activation, session: Session, run: Run) -> None:
     notify.released(session)
     if session.phase is Phase.PARKED:
-        claim = active.journal.claim(run.run_id).result(_COMMIT_S)
-        with session.lock:
-            session.run, session.cursor = claim.run, claim.cursor
-            session.listen_again()
-            session.phase = Phase.RUNNING
+        session.claimed(active.journal.claim(run.run_id).result(waiting.PATIENT_S))
         return
     point = _point(active, run)
     if not session.fresh:
-        known = [message_of(item) for item in active.journal.inputs(run.run_id)]
+        known = [Message.of(item) for item in active.journal.inputs(run.run_id)]
         problem = standing.problem(session.context(), point, run, known, active.journal.calls(run.run_id))
         if problem is not None:
-            _held(active, run, *problem, {})
+            _hold(active, run, *problem, {})
             return
         session.messages = known
     session.run, session.phase = run, Phase.READY
@@ -285,16 +271,9 @@ def _go_on(active: Activation, session: Session, run: Run) -> None:
 def _end(active: Activation, session: Session, run: Run) -> None:
     """Stop: the chat goes on from its last valid state plus the saved results, with a note."""
     was_parked, fresh, hold = session.phase is Phase.PARKED, session.fresh, session.run.hold
-    with session.lock:
-        session.run = run
-        session.ended_by = "This run was stopped by a person."
-        session.phase = Phase.ENDED
-        session.generation += 1
-    active.drop(session)
-    session.say("stopped")
+    session.end(run, "stopped", "This run was stopped by a person.")
     ctx = session.context()
     if ctx is None:
         return
     notify.no_badge(ctx)
     stopping.tell(active, session, ctx, hold, from_point=fresh and not was_parked)
-

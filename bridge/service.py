@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
 from ..journal.records import Choice, Decision, Run
-from . import edition
+from . import edition, waiting
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -56,11 +56,11 @@ class Service:
         return view
 
     def recovery_decide(self, *, decision: str, **facts: Any) -> dict[str, Any]:
-        run = self._active.journal.decide(Decision(choice=Choice(decision), **facts)).result(_COMMIT_S)
+        run = self._active.journal.decide(Decision(choice=Choice(decision), **facts)).result(waiting.PATIENT_S)
         return self._went_on(run)
 
     def recovery_grant(self, **facts: Any) -> dict[str, Any]:
-        run = self._active.journal.grant(**facts).result(_COMMIT_S)
+        run = self._active.journal.grant(**facts).result(waiting.PATIENT_S)
         return self._went_on(run)
 
     def _went_on(self, run: Run) -> dict[str, Any]:
@@ -75,6 +75,3 @@ class Service:
         item["chat_exists"] = ctx is not None
         if ctx is not None and ctx.name:
             item["title"] = self._active.journal.masker.text(ctx.name)
-
-
-_COMMIT_S = 30.0

@@ -7,6 +7,7 @@ decision starts a new coroutine for the same run. `generation` fences the old on
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -21,9 +22,11 @@ from ..journal.records import (
     Call,
     CallKey,
     CallKind,
+    Claim,
     Held,
-    Hold,
     HoldReason,
+    Input,
+    Outcome,
     Permission,
     Proceed,
     Run,
@@ -60,13 +63,22 @@ class Message:
     attachments: list[str]
     system: list[str]
 
+    @classmethod
+    def of(cls, kept: Input) -> Message:
+        content = kept.content
+        return cls(kept.input_id, kept.seq, content["text"], list(content["attachments"]), list(content["system"]))
+
+    def to_host(self) -> Any:
+        from agent import UserMessage
+
+        return UserMessage(self.text, list(self.attachments), list(self.system), id=self.id)
+
 
 @dataclass(slots=True)
 class OpenTool:
     """The tool call that this run's agent is in, from its intent to the host's append."""
 
     tool: Any
-    call_id: str
     executing: bool = True
     progress: str = ""  # what the history says of a step that a message interrupted
     response: Any = None  # set once the result is saved and not yet in the history
@@ -74,7 +86,7 @@ class OpenTool:
 
 @dataclass(slots=True)
 class Session:
-    """State of one run; only the chat's own loop and the admitting threads touch it."""
+    """State of one run. The chat's loop, admitting threads and the panel's touch it: what belongs together changes under `lock`."""
 
     activation: Activation
     run: Run
@@ -86,12 +98,10 @@ class Session:
     tools: dict[str, int] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
     open_tool: OpenTool | None = None
-    open_model: str | None = None
     delivering: bool = False  # we add messages ourselves: our own hooks stand back
     just_delivered: list[InputId] = field(default_factory=list)  # since the open call began
-    recorded: set[str] = field(default_factory=set)  # keys of an earlier life
-    resumed: bool = False  # serves records of an earlier life
-    behind: bool = False  # has not passed its cursor yet
+    recorded: set[str] = field(default_factory=set)  # keys that an earlier life wrote
+    resumed: bool = False  # a restart or a decision continued this run in a new coroutine
     fresh: bool = False  # the chat stands exactly at its resume point
     volatile: list[str] = field(default_factory=list)
     ended_by: str = ""
@@ -173,7 +183,7 @@ class Session:
             except JournalError as error:
                 raise notify.stopped(str(error)) from error
             if isinstance(step, Held):
-                await self.park(step.hold)
+                await self._park()
                 continue
             if isinstance(step, Serve) and (why := unservable(step.call)):
                 await self._hold(HoldReason.NOT_SERVABLE, step.call.call_id, why)
@@ -189,24 +199,19 @@ class Session:
             self.note_store,
         )
         if held.hold is not None:
-            await self.park(held.hold)
+            await self._park()
 
     def passed_cursor(self) -> None:
         """The run made progress of its own: it is no suspect any more."""
-        self.behind = False
         if self.on_passed is not None:
             self.on_passed()
             self.on_passed = None
 
-    async def park(self, hold: Hold) -> None:
+    async def _park(self) -> None:
         """Wait inside a hook, the way the host's own pause waits, until a person decided."""
         generation = self.generation
-        with self.lock:
-            self.phase = Phase.PARKED
-            self.run = self.activation.journal.run(self.run.run_id)
+        self.wait_for_person(self.activation.journal.run(self.run.run_id), Phase.PARKED)
         self.passed_cursor()
-        notify.held(self, hold)
-        self.say("held")
         while self.phase is Phase.PARKED and not self.activation.closed:
             await asyncio.sleep(_PARK_S)
         if self.phase is not Phase.RUNNING or self.generation != generation:
@@ -216,6 +221,48 @@ class Session:
         """Show why a step waits for the journal, and take it back when it goes on."""
         self.activation.store_problem = problem
         notify.store(self, problem)
+
+    async def finish(self, call: Call, outcome: Outcome, value: Any, *, usage: dict[str, Any] | None = None, extra: dict[str, Any]) -> None:
+        """Commit a result before anything acts on it; parked while the store cannot take it. Raises nothing of ours.
+
+        The first result wins (I2): what a rule refuses is kept beside it, and the next step is fenced.
+        """
+        journal = self.activation.journal
+        if self.activation.closed:
+            return  # switched off by hand during the effect: the call stays unknown
+        with contextlib.suppress(JournalError):
+            await waiting.durable(lambda: journal.finish_call(call.call_id, outcome, value, usage=usage, extra=extra), self.note_store)
+
+    # -- where it stands ---------------------------------------------------------
+
+    def wait_for_person(self, run: Run, phase: Phase = Phase.HELD) -> None:
+        """A hold comes into force: the chat says so, and callers are let go."""
+        with self.lock:
+            self.run, self.phase = run, phase
+        if run.hold is not None:
+            notify.held(self, run.hold)
+        self.say("held")
+
+    def claimed(self, claim: Claim) -> None:
+        """The run goes on under a new token; what was recorded until now is served."""
+        with self.lock:
+            self.run, self.cursor, self.phase = claim.run, claim.cursor, Phase.RUNNING
+            self.listen_again()
+
+    def fence(self, run: Run) -> None:
+        """The coroutine that works on this run writes nothing any more and starts no effect."""
+        with self.lock:
+            self.run = run
+            self.generation += 1
+            self.open_tool = None
+
+    def end(self, run: Run, word: str, why: str = "") -> None:
+        """This run is over in this process: its coroutine is fenced and its callers are let go."""
+        self.fence(run)
+        with self.lock:
+            self.phase, self.ended_by = Phase.ENDED, why
+        self.activation.drop(self)
+        self.say(word)
 
     # -- callers ----------------------------------------------------------------
 

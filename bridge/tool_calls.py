@@ -11,9 +11,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from ..journal.codec import Opaque, decode, encode
-from ..journal.errors import JournalError
 from ..journal.records import Call, Outcome, Proceed, Serve
-from . import messages, outcomes, paths, policies, waiting
+from . import messages, outcomes, paths, policies
 from .projection import VOLATILE
 from .session import OpenTool, Session, of_agent
 
@@ -69,7 +68,7 @@ async def _run(
         unservable=_unservable,
         extra={"until": target} if target else None,
     )
-    session.open_tool = OpenTool(tool, step.call.call_id)
+    session.open_tool = OpenTool(tool)
     try:
         if isinstance(step, Serve):
             response = await _serve(session, agent, tool, step.call)
@@ -78,7 +77,7 @@ async def _run(
     except BaseException:
         session.open_tool = None
         raise
-    session.open_tool = OpenTool(tool, step.call.call_id, executing=False, response=response)
+    session.open_tool = OpenTool(tool, executing=False, response=response)
     return response
 
 
@@ -104,28 +103,17 @@ async def _live(
         open_tool = session.open_tool
         progress = open_tool.progress if open_tool else ""
         value = {"progress": progress, "log": _log_fields(tool)}
-        await _save(active, session, step.call, Outcome.INTERRUPTED, value, {"delivered": list(session.just_delivered)})
+        await session.finish(step.call, Outcome.INTERRUPTED, value, extra={"delivered": list(session.just_delivered)})
         raise
     except Exception as error:
         if not outcomes.proves_nothing(error) or not active.is_on:
-            await _save(active, session, step.call, Outcome.ERROR, outcomes.describe(error), {})
+            await session.finish(step.call, Outcome.ERROR, outcomes.describe(error), extra={})
             raise
         response = Response(message=TOLD.format(why=_why(error)), break_loop=False)
-        await _save(active, session, step.call, Outcome.UNKNOWN, _kept(tool, response, carried), {})
+        await session.finish(step.call, Outcome.UNKNOWN, _kept(tool, response, carried), extra={})
         return response
-    await _save(active, session, step.call, Outcome.OK, _kept(tool, response, carried), {})
+    await session.finish(step.call, Outcome.OK, _kept(tool, response, carried), extra={})
     return response
-
-
-async def _save(active: Activation, session: Session, call: Call, outcome: Outcome, value: Any, extra: dict[str, Any]) -> None:
-    """Commit the result before anything acts on it; parked while the store cannot take it."""
-    if active.closed:
-        return  # switched off by hand during the effect: the call stays unknown
-    try:
-        await waiting.durable(lambda: active.journal.finish_call(call.call_id, outcome, value, extra=extra), session.note_store)
-    except JournalError:
-        # first result wins (I2): the offered one is kept beside it; the next step is fenced
-        return
 
 
 def _unservable(call: Call) -> str:

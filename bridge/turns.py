@@ -10,10 +10,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
-from ..journal.ids import InputId
 from ..journal.records import Input, RunState
 from . import messages, notify, waiting
-from .session import Binding, Phase, Session, bound, of_agent
+from .session import Binding, Message, Phase, Session, bound, of_agent
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -66,32 +65,27 @@ async def _close(active: Activation, session: Session, data: dict[str, Any]) -> 
         session.projector.stored(point)
     session.passed_cursor()
     session.answer, session.error = data["result"], error
-    with session.lock:
-        session.phase = Phase.ENDED
     active.closing.add(session.chat_id)
-    active.drop(session)
-    session.say("ended")
+    session.end(session.run, "ended", session.ended_by)
     if left:
         next_turn(active, ctx, left[0])
 
 
 def next_turn(active: Activation, ctx: Any, kept: Input) -> None:
     """A message that came too late for its turn becomes the next one; the host would lose it."""
-    arguments = (active, ctx, kept.input_id, kept.content)
+    arguments = (active, ctx, Message.of(kept))
     threading.Thread(target=_next_turn, args=arguments, name="durable-next-turn", daemon=True).start()
 
 
-def _next_turn(active: Activation, ctx: Any, input_id: InputId, content: dict[str, Any]) -> None:
-    from agent import UserMessage
-
+def _next_turn(active: Activation, ctx: Any, message: Message) -> None:
     deadline = time.monotonic() + _NEXT_TURN_S
     while ctx.is_running() and ctx.id not in active.sessions and time.monotonic() < deadline:
         time.sleep(0.05)
-    notify.bubble(ctx, input_id, content["text"], content["attachments"])
-    key = (ctx.id, input_id)
+    notify.bubble(ctx, message.id, message.text, message.attachments)
+    key = (ctx.id, message.id)
     active.claiming.add(key)
     try:
-        ctx.communicate(UserMessage(content["text"], list(content["attachments"]), list(content["system"]), id=input_id))
+        ctx.communicate(message.to_host())
     finally:
         active.claiming.discard(key)
 
@@ -113,7 +107,7 @@ async def step_start(active: Activation, agent: Any) -> None:
     if session is None:
         return
     session.open_tool = None
-    if not messages.replaying(session):
+    if not messages.next_is_recorded(session):
         if session.resumed and session.volatile:
             messages.note_lost_state(session, agent)
         messages.deliver_waiting(session, agent)
@@ -125,4 +119,3 @@ async def step_start(active: Activation, agent: Any) -> None:
     # queued, not waited for: the next intent stands behind it in the same queue and proves it
     future.add_done_callback(lambda done: session.projector.stored(point) if not done.cancelled() and done.exception() is None else None)
     messages.forget_delivered(session, delivered)
-

@@ -9,18 +9,19 @@ why, and tries again; nothing is raised into the host's loop.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import cast
 
-from ..journal.errors import StoreClosed, Unavailable
+from ..journal.errors import CommitTimeout, StoreClosed, TakenBack, Unavailable
 
 BLOCK_S = 0.005
 SYNC_S = 1.0
 LOOP_SYNC_S = 0.05
 NOTICE_S = 3.0
 RETRY_S = 0.5
-
+PATIENT_S = 30.0  # outside the host's loop, where a person waits
 
 _PENDING = object()
 
@@ -33,12 +34,18 @@ def _quick[T](future: Future[T]) -> T | object:
         return future.result() if future.done() else _PENDING
 
 
-async def committed[T](future: Future[T]) -> T:
-    """Wait for one commit: block briefly, then await without cancelling it."""
-    answer = _quick(future)
-    if answer is _PENDING:
-        return await asyncio.shield(asyncio.wrap_future(future))
-    return cast(T, answer)
+def commit[T](future: Future[T]) -> T:
+    """Wait for one commit in a synchronous hook; what did not begin by then is taken back and never counts."""
+    on_loop = threading.current_thread().name == "AgentContext"
+    try:
+        return future.result(LOOP_SYNC_S if on_loop else SYNC_S)
+    except TimeoutError:
+        if future.cancel():
+            raise TakenBack from None
+    try:
+        return future.result(SYNC_S)  # it is being written now
+    except TimeoutError:
+        raise CommitTimeout from None
 
 
 async def durable[T](submit: Callable[[], Future[T]], parked: Callable[[str | None], None]) -> T:

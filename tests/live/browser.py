@@ -44,7 +44,8 @@ class Tab:
 
     def open(self, chat: str) -> Tab:
         self.page.goto(f"{self._url}/?ctxid={chat}")
-        self.page.locator("#chat-input").wait_for()
+        self.page.locator("#chat-input").wait_for(timeout=60_000)
+        self.see("Hello!")  # the greeting of each chat: the page loses a bubble that comes before it has drawn this
         return self
 
     def send(self, text: str) -> None:
