@@ -70,6 +70,7 @@ def communicate_end(active: Activation, data: dict[str, Any]) -> None:
     session = data.get("_durable_session")
     if session is None:
         return
+    session.starting = False
     if data["exception"] is not None:
         session.end(waiting.commit(active.journal.stop_run(session.run.run_id, "the turn could not be started")), "stopped")
         return
@@ -117,6 +118,13 @@ def _let_close(active: Activation, ctx: Any) -> None:
     while ctx.id in active.closing and ctx.is_running() and time.monotonic() < deadline:
         time.sleep(0.005)
     active.closing.discard(ctx.id)
+
+
+def _let_start(session: Session, ctx: Any) -> None:
+    """Another thread admitted a message a moment ago and is about to start its coroutine: it is not lost."""
+    deadline = time.monotonic() + waiting.SYNC_S
+    while session.starting and not ctx.is_running() and time.monotonic() < deadline:
+        time.sleep(0.002)
 
 
 def content_of(msg: Any) -> dict[str, Any]:
@@ -170,6 +178,7 @@ def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None
     projector.stored(point)
     session = Session(active, admitted.run, projector, generation=1)
     session.messages = [Message.of(item) for item in active.journal.waiting(ctx.id)]
+    session.starting = True
     active.add(session)
     data["_durable_session"] = session
 
@@ -206,6 +215,7 @@ def _withdraw(active: Activation, late: Future[Any]) -> None:
 
 def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, data: dict[str, Any]) -> bool:
     """A message for a run that has not ended: saved first, then delivered once or kept. False: it ended just now."""
+    _let_start(session, ctx)
     try:
         kept = waiting.commit(active.journal.keep_input(session.run.run_id, msg.id, content_of(msg)))
     except RunEnded:
@@ -237,6 +247,7 @@ def _continue_lost(active: Activation, session: Session, ctx: Any, data: dict[st
         persons.interrupt(active, session, ctx, "its task had ended")
     if session.phase is Phase.RUNNING:
         session.listen_again()
+        session.starting = True
         data["_durable_session"] = session
     else:
         data["result"] = active.answer(notify.HELD_ANSWER)

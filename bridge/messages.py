@@ -33,6 +33,8 @@ def user_message_start(active: Activation, agent: Any, data: dict[str, Any]) -> 
         return
     if session.delivering:
         return
+    if _adopt(agent, message, data):
+        return  # the host's slot was filled a moment after we had delivered the message
     seq = next((m.seq for m in session.messages if m.id == message.id), None)
     if seq is not None:
         _add(session, agent, [m for m in session.messages if m.seq < seq])
@@ -89,13 +91,15 @@ def _add(session: Session, agent: Any, chosen: list[Message]) -> None:
         session.delivering = False
 
 
-def _adopt(agent: Any, message: Any, data: dict[str, Any]) -> None:
+def _adopt(agent: Any, message: Any, data: dict[str, Any]) -> bool:
+    """Take the message that stands in the history for the one that the host is about to add."""
     for stored in agent.history.all_messages():
-        if stored.id == message.id and not stored.ai:
+        if message.id and stored.id == message.id and not stored.ai:
             data["result"] = stored
             if agent.last_user_message is None:
                 agent.last_user_message = stored
-            return
+            return True
+    return False
 
 
 def _arguments(data: dict[str, Any]) -> tuple[Any, bool]:

@@ -35,12 +35,15 @@ class Projector:
         self._pieces: dict[int, tuple[Any, Any, Digest]] = {}
         self._log: tuple[str, int, list[Digest]] = ("", 0, [])
 
-    def project(self, ctx: Any, position: dict[str, int]) -> ResumePoint:
-        """Take the chat's state as it is now. Background work may change a history meanwhile: try again."""
+    def project(self, ctx: Any, position: dict[str, int], *, answered: bool = False) -> ResumePoint:
+        """Take the chat's state as it is now. Background work may change a history meanwhile: try again.
+
+        `answered`: the host's loop compares its next answer with the last one, to notice a model that repeats itself.
+        """
         for attempt in range(_RETRIES):
             pack = Pack(self._masker, self._known)
             try:
-                root = pack.put(self._root(pack, ctx))
+                root = pack.put({**self._root(pack, ctx), "answered": answered})
             except (RuntimeError, IndexError):
                 if attempt == _RETRIES - 1:
                     raise
@@ -160,6 +163,7 @@ class Point:
         self.guid: str = self._root["log"]["guid"]
         self.saved: bool = self._root["saved"]
         self.volatile: list[str] = self._root["volatile"]
+        self.answered: bool = self._root.get("answered", False)
         self._messages: list[list[dict[str, Any]]] = []
         self._histories = [self._history(agent) for agent in self._root["agents"]]
 

@@ -13,10 +13,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import Corrupt, JournalError, Unavailable
-from ..journal.records import Call, Hold, HoldReason, Input, Permission, Run, RunState
+from ..journal.records import Call, CallKind, Hold, HoldReason, Input, Outcome, Permission, Run, RunState
 from . import messages, notify, policies, standing, stopping, turns, waiting
 from .projection import Point, rebuild
-from .session import Message, Phase, Session
+from .session import ROOT_PATH, Message, Phase, Session
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -87,13 +87,18 @@ def _hold(active: Activation, run: Run, reason: HoldReason, text: str, facts: di
     return session
 
 
-def _rebuild(session: Session, point: Point) -> None:
+def _rebuild(session: Session, point: Point, *, living: bool = False) -> None:
     """Make the chat anew from the journal, show what an older log lacks, and write the host's file."""
     from helpers import persist_chat
 
+    before = session.context()
+    queued = standing.queue_beyond(before, point, living=living)
     ctx = rebuild(point)
+    standing.put_queue(ctx, queued)
+    if before is not None and before.name:
+        ctx.name = before.name  # given in the background and saved at once: never older than the point's
     session.fresh = True
-    session.volatile = point.volatile
+    session.volatile, session.answered = point.volatile, point.answered
     session.steps = dict(point.position)
     own = session.run.input
     notify.bubble(ctx, session.run.input_id, own["text"], own["attachments"])
@@ -220,11 +225,12 @@ def _launch(active: Activation, session: Session) -> None:
     from agent import AgentContext, UserMessage
 
     if not session.fresh:
-        _rebuild(session, _point(active, session.run))
+        _rebuild(session, _point(active, session.run), living=True)
     claim = active.journal.claim(session.run.run_id).result(waiting.PATIENT_S)
     ctx = session.context()
     calls = active.journal.calls(session.run.run_id)
-    session.recorded = {call.key.text for call in calls if not call.abandoned}
+    session.recorded = {call.key.text for call in calls if call.outcome is not None and not call.abandoned}
+    session.last_answer = _last_answer(session, calls)
     session.resumed = True
     session.fence(claim.run)
     session.claimed(claim)
@@ -235,6 +241,15 @@ def _launch(active: Activation, session: Session) -> None:
     message = UserMessage(text, list(content["attachments"]), list(content["system"]), id=session.run.input_id)
     AgentContext.set_current(ctx.id)
     ctx.run_task(ctx._process_chain, ctx.agent0, message)
+
+
+def _last_answer(session: Session, calls: list[Call]) -> str:
+    """What the model said last before the resume point. Without it a repeated answer would act a second time."""
+    if not session.answered:
+        return ""
+    reached = session.steps.get(ROOT_PATH, 0)
+    answers = [c for c in calls if c.key.kind is CallKind.MODEL and c.outcome is Outcome.OK and not c.abandoned and c.key.step <= reached]
+    return str(answers[-1].value.get("response", "")) if answers and isinstance(answers[-1].value, dict) else ""
 
 
 def released(active: Activation, run: Run) -> None:

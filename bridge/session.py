@@ -101,9 +101,12 @@ class Session:
     delivering: bool = False  # we add messages ourselves: our own hooks stand back
     just_delivered: list[InputId] = field(default_factory=list)  # since the open call began
     recorded: set[str] = field(default_factory=set)  # keys that an earlier life wrote
+    starting: bool = False  # a message was admitted for it, and the host has not started its coroutine yet
     resumed: bool = False  # a restart or a decision continued this run in a new coroutine
     fresh: bool = False  # the chat stands exactly at its resume point
     volatile: list[str] = field(default_factory=list)
+    answered: bool = False  # the loop at the resume point had an answer of the model already
+    last_answer: str = ""  # that answer, for the host's own look at repetitions
     ended_by: str = ""
     answer: Any = None  # what the turn returned
     error: Exception | None = None  # or raised

@@ -9,6 +9,7 @@ from .projection import MARK, Point, chain
 from .session import Message
 
 MOVED_ON = "This chat was used while its run was not recorded. Nothing was overwritten."
+_QUEUE_PARTS = ("data", "output_data")  # what counts, and what the page is shown of it
 GONE = "The stored chat of this run is gone. Nothing was brought back."
 
 
@@ -25,9 +26,13 @@ def _moved_on(ctx: Any, point: Point, run: Run, known: list[Message], calls: lis
     if not _same_log(ctx, point):
         return True  # a reset gives a chat a new log
     in_point = point.message_ids()
-    extra = [m for agent in chain(ctx) for m in agent.history.all_messages() if m.id not in in_point]
+    extra, *below = [[m for m in agent.history.all_messages() if m.id not in in_point] for agent in chain(ctx)]
     ours = {run.input_id, *(message.id for message in known)}
     if any(_is_from_person(m) and m.id not in ours for m in extra):
+        return True
+    # what a subordinate heard and said belongs to the call that started it, unless a person wrote to it
+    shown = {item.id for item in ctx.log.logs if item.type == "user" and item.id}
+    if any(m.id in shown and m.id not in ours for messages in below for m in messages):
         return True
     # answers that no record explains: the turn went on without us
     reached = max(point.position.values(), default=0)
@@ -40,6 +45,30 @@ def is_behind(ctx: Any, point: Point) -> bool:
     have = {m.id for agent in chain(ctx) for m in agent.history.all_messages()}
     should = point.message_ids()
     return _same_log(ctx, point) and have < should
+
+
+def queue_beyond(ctx: Any, point: Point, *, living: bool) -> dict[str, dict[str, Any]] | None:
+    """The host's queue of messages, where the chat knows it better than the point: it changes between two points.
+
+    A chat in memory always does; one from a file does if the file was written after the point.
+    """
+    if ctx is None:
+        return None
+    in_point = point.message_ids()
+    if not living and all(m.id in in_point for agent in chain(ctx) for m in agent.history.all_messages()):
+        return None
+    return {part: {key: getattr(ctx, part)[key] for key in _queue_keys() if key in getattr(ctx, part)} for part in _QUEUE_PARTS}
+
+
+def put_queue(ctx: Any, queued: dict[str, dict[str, Any]] | None) -> None:
+    for part, values in (queued or {}).items():
+        getattr(ctx, part).update(values)
+
+
+def _queue_keys() -> tuple[str, str]:
+    from helpers import message_queue
+
+    return message_queue.QUEUE_KEY, message_queue.QUEUE_SEQ_KEY
 
 
 def _same_log(ctx: Any, point: Point) -> bool:

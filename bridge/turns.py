@@ -111,9 +111,11 @@ async def step_start(active: Activation, agent: Any) -> None:
         if session.resumed and session.volatile:
             messages.note_lost_state(session, agent)
         messages.deliver_waiting(session, agent)
+    if session.fresh:
+        agent.loop_data.last_response = session.last_answer
     session.fresh = False
     ctx = agent.context
-    point = session.projector.project(ctx, session.steps)
+    point = session.projector.project(ctx, session.steps, answered=bool(agent.loop_data.last_response))
     delivered = messages.delivered(session, ctx)
     future = active.journal.checkpoint(session.run.run_id, session.run.token, point, delivered)
     # queued, not waited for: the next intent stands behind it in the same queue and proves it

@@ -7,9 +7,15 @@ needs a host starts one in a process of its own.
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 PLUGIN = "usr.plugins.durable_execution"
@@ -31,6 +37,25 @@ def _install_name() -> None:
         parent = module
     assert parent is not None
     parent.__path__ = [str(CHECKOUT)]
+
+
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
+FLAGS += ("--disable-component-update", "--disable-sync")
+NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """One real browser for the whole run: two at once in one process do not get on."""
+    from playwright.sync_api import sync_playwright
+
+    found = [path for name in (os.environ.get("CHROMIUM", ""), *NAMES) if name and (path := shutil.which(name))]
+    if not found:
+        pytest.skip("there is no Chromium on PATH; CHROMIUM=/path/to/chromium names one")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found[0], args=list(FLAGS))
+        yield browser
+        browser.close()
 
 
 if str(CHECKOUT) not in sys.path:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from refhost.model import Model, answer, use
 from refhost.world import World
 
 pytestmark = pytest.mark.browser
-
-FLAGS = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
 
 STORE = """
 import { createStore } from "/js/AlpineStore.js";
@@ -63,10 +59,9 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.fixture
-def page(world: World) -> Iterator[Page]:
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=chromium, args=FLAGS.split()) as browser:
-        page = browser.new_page()
+def page(world: World, chromium: Browser) -> Iterator[Page]:
+    with chromium.new_context() as context:
+        page = context.new_page()
         complaints: list[str] = []
         page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))

@@ -39,12 +39,20 @@ class Client:
 
     # Requests
 
-    def post(self, path: str, body: dict[str, Any], *, csrf: bool = True, seconds: float = WAIT) -> Reply:
-        headers = {"Content-Type": "application/json", "Origin": self.host.url}
+    def post(
+        self,
+        path: str,
+        body: dict[str, Any] | bytes,
+        *,
+        csrf: bool = True,
+        headers: dict[str, str] | None = None,
+        seconds: float = WAIT,
+    ) -> Reply:
+        headers = {"Content-Type": "application/json", "Origin": self.host.url} | (headers or {})
         if csrf:
             self._sign_in()
             headers["X-CSRF-Token"] = self._token
-        data = json.dumps(body).encode()
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(f"{self.host.url}/api/{path}", data, headers)
         opener = self._opener if csrf else urllib.request.build_opener()
         try:
@@ -81,6 +89,16 @@ class Client:
         """Hand a message over and wait for the answer of its turn."""
         body = {"text": text, "context": chat, "message_id": message_id or str(uuid.uuid4())}
         return str(self.post("message", body).ok()["message"])
+
+    def upload(self, chat: str, text: str, name: str, content: bytes) -> None:
+        """Hand a message with a file over, as the page does: in one form."""
+        edge = uuid.uuid4().hex
+        fields = {"text": text, "context": chat, "message_id": str(uuid.uuid4())}
+        parts = [f'Content-Disposition: form-data; name="{key}"\r\n\r\n{value}'.encode() for key, value in fields.items()]
+        kind = f'Content-Disposition: form-data; name="attachments"; filename="{name}"\r\nContent-Type: text/plain\r\n\r\n'
+        parts.append(kind.encode() + content)
+        body = b"".join(b"--%s\r\n%s\r\n" % (edge.encode(), part) for part in parts) + b"--%s--\r\n" % edge.encode()
+        self.post("message_async", body, headers={"Content-Type": f"multipart/form-data; boundary={edge}"}).ok()
 
     def nudge(self, chat: str) -> Reply:
         return self.post("nudge", {"ctxid": chat})

@@ -82,7 +82,7 @@ def _take(url: str, chat: str, target: Path) -> None:
 
 def _walk(tab: Tab, chat: str, name: str) -> None:
     page = tab.open(chat).page
-    page.add_style_tag(content=".toast-stack-container { display: none; }")  # a host outside its container misses a folder
+    page.add_style_tag(content=".toast-stack-container { display: none !important; }")  # a host outside its container misses a folder
     tab.see("Waiting for your decision")
     tab.picture(f"chat-{name}")
     page.get_by_role("button", name="Review").first.click()

@@ -63,6 +63,23 @@ def test_first_tool_is_held_and_named(client: Client, model: ScriptedModel, reco
     assert len(model.main) == 1
 
 
+def test_a_held_chat_keeps_the_name_that_it_was_given_in_the_background(
+    host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect
+) -> None:
+    chat = client.new_chat()
+    model.script(effect.gated())
+    client.send(chat, "Write the file")
+    effect.wait_for("start")
+    client.wait("the chat's name", lambda: client.chats()[chat]["name"] == "Live chat")
+
+    host.kill()
+    effect.let_go()
+    host.start()
+
+    assert recovery.held(chat)["run"]["title"] == "Live chat"
+    assert client.chats()[chat]["name"] == "Live chat"
+
+
 def test_it_happened_goes_on_without_running_the_command(
     client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, in_the_tool: str
 ) -> None:
@@ -179,6 +196,7 @@ def test_second_model_call_keeps_what_the_tool_returned(
     last = model.main[-1]
     assert len(model.main) == 3
     assert (last.count("Write the line"), last.count("tool_result")) == (1, 1)
+    assert last.count("was restarted during this turn. These were lost: shell sessions") == 1
     assert effect.lines == [effect.name]
     assert len(client.log(chat, "code_exe")) == 1
 

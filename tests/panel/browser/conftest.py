@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route
 
 from refhost.client import Client
 from refhost.world import World
 from tests.panel.support.stand_in import build
 
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
-FLAGS += ("--disable-component-update", "--disable-sync")
-NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 PANEL = "/plugins/durable_execution/webui/main.html"
 ALL = ("push", "report", "two_unknown", "corrupt", "finished")
 
@@ -108,17 +103,6 @@ class Panel:
                 }"""
             )
         )
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    found = [path for name in (os.environ.get("CHROMIUM", ""), *NAMES) if name and (path := shutil.which(name))]
-    if not found:
-        pytest.skip("there is no Chromium on PATH; CHROMIUM=/path/to/chromium names one")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found[0], args=list(FLAGS))
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

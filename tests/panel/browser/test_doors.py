@@ -106,7 +106,7 @@ def test_while_it_is_off_only_the_status_is_asked(panel: Panel, site: Site) -> N
     panel.page.evaluate("path => void openModal(path)", PANEL)
     panel.page.get_by_role("heading", name="Durable Execution is off.").wait_for()
 
-    assert [name for name, _ in site.stage("look")] == ["status"]
+    assert {name for name, _ in site.stage("look")} == {"status"}
 
 
 def test_closing_leaves_no_timer_and_no_global(tab: Callable[..., Panel]) -> None:

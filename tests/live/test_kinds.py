@@ -1,0 +1,160 @@
+"""Turns and steps of other kinds: a queued message, a file, another program, a scheduled task, a subordinate, parallel jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from .client import Client
+from .effects import Effect
+from .host import LiveHost
+from .model import ScriptedModel, say, tool_call
+from .recovery import NOTE, Recovery
+
+
+def killed_in(host: LiveHost, *effects: Effect) -> None:
+    """Kill the server while these commands run, let them finish, start again."""
+    for effect in effects:
+        effect.wait_for("start")
+    host.kill()
+    for effect in effects:
+        effect.let_go()
+        effect.wait_for("start", "end")
+    host.start()
+
+
+def test_a_message_queued_before_a_kill_is_sent_once_after_the_decision(
+    host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, make_effect: Callable[[str], Effect]
+) -> None:
+    first = make_effect("first")
+    chat = client.new_chat()
+    model.script(first.gated(), effect.gated())
+    client.send(chat, "Write the files")
+    first.wait_for("start")
+    client.post("message_queue_add", {"context": chat, "text": "QUEUED-MESSAGE"}).ok()
+    first.let_go()  # the host saves its queue with the chat, at the end of a step
+
+    killed_in(host, effect)
+    model.script(say("Written."), say("And the queued one."))
+    recovery.decide(recovery.held(chat), "confirmed_completed", note=NOTE).ok()
+    client.wait_answer(chat, "And the queued one.")
+
+    assert model.main[-1].count("QUEUED-MESSAGE") == 1
+    assert client.bubbles(chat, "user") == ["Write the files", "QUEUED-MESSAGE"]
+    assert [run["state"] for run in recovery.runs(chat)] == ["completed", "completed"]
+
+
+def test_another_program_gets_the_answer_of_a_recorded_turn(client: Client, model: ScriptedModel, recovery: Recovery) -> None:
+    key = client.post("settings_get", {}).ok()["settings"]["mcp_server_token"]
+    model.script(say("For a program."))
+
+    reply = client.post("api_message", {"message": "From a program"}, headers={"X-API-KEY": key}).ok()
+
+    assert reply["response"] == "For a program."
+    assert [run["state"] for run in recovery.runs(reply["context_id"])] == ["completed"]
+
+
+def test_a_scheduled_task_runs_unrecorded_and_the_status_says_so(client: Client, model: ScriptedModel, recovery: Recovery) -> None:
+    body = {"name": "Daily", "system_prompt": "", "prompt": "Do the daily work", "token": "1", "timezone": "UTC"}
+    task = client.post("scheduler_task_create", body).ok()["task"]
+    model.script(say("Daily work done."))
+
+    client.post("scheduler_task_run", {"task_id": task["uuid"], "timezone": "UTC"}).ok()
+    chat = task["context_id"]
+    client.wait("the task's answer", lambda: "Daily work done." in client.bubbles(chat, "response"))
+
+    assert recovery.runs(chat) == []
+    assert "scheduled tasks" in recovery.status()["unrecorded"]
+
+
+@pytest.fixture
+def in_a_subordinate(host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect) -> str:
+    """A chat whose server was killed while its subordinate ran a command."""
+    chat = client.new_chat()
+    model.script(tool_call("call_subordinate", {"message": "Write the file", "reset": "true"}), effect.gated())
+    client.send(chat, "Let somebody write the file")
+    killed_in(host, effect)
+    return chat
+
+
+def test_an_open_subordinate_is_unknown_and_a_confirmed_one_is_not_called_again(
+    client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, in_a_subordinate: str
+) -> None:
+    run = recovery.held(in_a_subordinate)
+    assert run["run"]["reason"]["code"] == "outcome_unknown"
+    assert [call["name"] for call in run["calls"] if call["kind"] == "tool"] == ["call_subordinate"]
+    model.script(say("The subordinate wrote it."))
+
+    recovery.decide(run, "confirmed_completed", note=NOTE, result_text="THE-FILE-IS-WRITTEN").ok()
+    client.wait_answer(in_a_subordinate, "The subordinate wrote it.")
+
+    assert effect.lines == ["start", "end"]
+    assert model.main[-1].count("THE-FILE-IS-WRITTEN") == 1
+    assert model.main[-1].count("Let somebody write the file") == 1
+    model.script(say("The next turn."))
+    assert client.ask(in_a_subordinate, "Go on") == "The next turn."
+
+
+def test_a_subordinate_that_did_nothing_is_called_once_more(
+    client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, in_a_subordinate: str
+) -> None:
+    model.script(say("The subordinate's answer."), say("All done."))
+
+    recovery.decide(recovery.held(in_a_subordinate), "confirmed_not_completed", note=NOTE).ok()
+    client.wait_answer(in_a_subordinate, "All done.")
+
+    assert model.main[-1].count("The subordinate's answer.") == 1
+    assert effect.lines == ["start", "end"]
+
+
+def test_stopping_in_a_subordinate_leaves_a_chat_that_goes_on(
+    client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, in_a_subordinate: str
+) -> None:
+    recovery.decide(recovery.held(in_a_subordinate), "stop").ok()
+    model.script(say("A new turn."))
+
+    assert client.ask(in_a_subordinate, "Something else") == "A new turn."
+
+    assert model.main[-1].count("call_subordinate") >= 1
+    assert effect.lines == ["start", "end"]
+
+
+def test_open_parallel_jobs_are_one_unknown_step(
+    host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, make_effect: Callable[[str], Effect]
+) -> None:
+    effects = [make_effect("left"), make_effect("right")]
+    jobs = [{key: json.loads(effect.gated())[key] for key in ("tool_name", "tool_args")} for effect in effects]
+    for number, job in enumerate(jobs):
+        job["tool_args"]["session"] = number
+    chat = client.new_chat()
+    model.script(tool_call("parallel", {"tool_calls": jobs}))
+    client.send(chat, "Write both files")
+    killed_in(host, *effects)
+
+    run = recovery.held(chat)
+    assert run["run"]["reason"]["code"] == "outcome_unknown"
+    model.script(say("Both written."))
+    recovery.decide(run, "confirmed_completed", note=NOTE).ok()
+    client.wait_answer(chat, "Both written.")
+
+    assert [effect.lines for effect in effects] == [["start", "end"], ["start", "end"]]
+    assert [each["state"] for each in recovery.runs(chat)] == ["completed"]
+
+
+def test_a_file_of_a_message_survives_a_kill(host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery) -> None:
+    chat = client.new_chat()
+    held = model.hold(say("Never heard."))
+    client.upload(chat, "Read this file", "notes.txt", b"some notes")
+    held.wait_arrived()
+
+    host.restart()
+    model.script(say("Read."))
+    recovery.grant(recovery.held(chat)).ok()
+    client.wait_answer(chat, "Read.")
+
+    assert model.main[-1].count("notes.txt") == model.main[0].count("notes.txt") > 0
+    bubble = client.log(chat, "user")[0]
+    assert bubble["content"] == "Read this file"
+    assert bubble["kvps"]["attachments"] == ["notes.txt"]
