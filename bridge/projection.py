@@ -21,7 +21,7 @@ from ..journal.trees import Pack, Tree
 LOG_ITEMS = 1000  # the host keeps as many of a stored chat
 MARK = "durable_execution"  # our key in a chat's data
 VOLATILE = "_durable_volatile"  # what tools left open in memory; the underscore keeps it out of chat.json
-_REBUILT_BY_HOST = {"ctx_window"}
+REBUILT_BY_HOST = {"ctx_window"}
 _PROVIDER_STATE = ("response_id", "previous_response_id")
 _RETRIES = 3
 
@@ -237,7 +237,7 @@ def rebuild(point: Point) -> Any:
 
 
 def _values(pack: Pack, data: dict[str, Any]) -> dict[str, Digest]:
-    return {key: pack.put(value) for key, value in list(data.items()) if not key.startswith("_") and key not in _REBUILT_BY_HOST}
+    return {key: pack.put(value) for key, value in list(data.items()) if not key.startswith("_") and key not in REBUILT_BY_HOST}
 
 
 def _loaded_values(tree: Tree, digests: dict[str, Digest]) -> dict[str, Any]:

@@ -8,11 +8,12 @@ journaled is masked again. Nothing between the effect and its result's commit ma
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..journal.codec import Opaque, decode, encode
 from ..journal.records import Call, Outcome, Proceed, Serve
-from . import messages, outcomes, paths, policies
+from . import leavings, messages, outcomes, paths, policies
 from .projection import VOLATILE
 from .session import OpenTool, Session, of_agent
 
@@ -44,6 +45,14 @@ def before(active: Activation, agent: Any) -> None:
 
     tool.execute = journaled_execute
     tool.after_execution = appended
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What there was before the effect: the tool's own attributes by object, the data by content."""
+
+    attributes: dict[str, int]
+    data: leavings.Stamp
 
 
 async def _run(
@@ -96,7 +105,7 @@ async def _live(
         policies.shorten_wait(tool, step.call, active.journal.clock.now())
     if tool.name in _LEAVES_OPEN:
         tool.agent.context.data.setdefault(VOLATILE, set()).add(_LEAVES_OPEN[tool.name])
-    carried = {key: id(value) for key, value in vars(tool).items()}
+    before = _Before({key: id(value) for key, value in vars(tool).items()}, leavings.stamp(tool.agent))
     try:
         response = await execute(**kwargs)
     except InterventionException:
@@ -110,9 +119,9 @@ async def _live(
             await session.finish(step.call, Outcome.ERROR, outcomes.describe(error), extra={})
             raise
         response = Response(message=TOLD.format(why=_why(error)), break_loop=False)
-        await session.finish(step.call, Outcome.UNKNOWN, _kept(tool, response, carried), extra={})
+        await session.finish(step.call, Outcome.UNKNOWN, _kept(tool, response, before), extra={})
         return response
-    await session.finish(step.call, Outcome.OK, _kept(tool, response, carried), extra={})
+    await session.finish(step.call, Outcome.OK, _kept(tool, response, before), extra={})
     return response
 
 
@@ -143,26 +152,28 @@ async def _serve(session: Session, agent: Any, tool: Any, call: Call) -> Any:
     _show(tool, value.get("log"))
     for key, carried in value.get("attributes", {}).items():
         setattr(tool, key, carried)
+    leavings.put_back(agent, value.get("left", {}))
     return Response(message=value["message"], break_loop=value["break_loop"], additional=value["additional"])
 
 
-def _kept(tool: Any, response: Any, carried: dict[str, int]) -> dict[str, Any]:
+def _kept(tool: Any, response: Any, before: _Before) -> dict[str, Any]:
     """The result as it is stored. The effect has happened: whatever the tool returned, something true is kept."""
     try:
-        return _value(tool, response, carried)
+        return _value(tool, response, before)
     except Exception as problem:
         return {"returned": response, "problem": type(problem).__name__, "servable": False}
 
 
-def _value(tool: Any, response: Any, carried: dict[str, int]) -> dict[str, Any]:
+def _value(tool: Any, response: Any, before: _Before) -> dict[str, Any]:
     """What a later life needs to give this result back: the answer, the bubble, what the tool carries on."""
-    attributes = {key: value for key, value in vars(tool).items() if key not in _NOT_CARRIED and carried.get(key) != id(value)}
+    attributes = {key: value for key, value in vars(tool).items() if key not in _NOT_CARRIED and before.attributes.get(key) != id(value)}
     value = {
         "message": response.message,
         "break_loop": response.break_loop,
         "additional": response.additional,
         "log": _log_fields(tool),
         "attributes": attributes if _uses_attributes(tool) else {},
+        "left": leavings.since(tool.agent, before.data),
     }
     needed = [value["message"], value["additional"], value["attributes"]]
     return {**value, "servable": isinstance(response.message, str) and not _has_opaque(decode(encode(needed)))}

@@ -271,3 +271,32 @@ def test_a_tool_cut_off_inside_a_subordinate_is_decided_as_the_call_of_its_super
     assert told(model.requests("chat")[-1]).count("inner result") == 1
     assert world.effects() == ["start inner"]
     assert world.client().say(chat, "next") == "more"
+
+
+COUNTER = '''
+from helpers.tool import Tool, Response
+
+class Counter(Tool):
+    async def execute(self, **kwargs):
+        count = self.agent.context.data.get("count", 0) + 1
+        self.agent.context.data["count"] = count
+        self.agent.data["seen"] = [*self.agent.data.get("seen", []), count]
+        return Response(message=f"count {count}", break_loop=False)
+'''
+
+
+def test_what_a_tool_left_in_the_data_comes_back_with_its_result(world, model, tmp_path):
+    """Skills that were loaded, counters and the like: a checkpoint has them only from the next step on."""
+    world.add_plugin("counter", {"tools/counter.py": COUNTER})
+    model.script(use("counter"), use("counter", again="yes"), answer("counted"))
+    fault = {"FAULT": "after:finish_call.tool:1", "FAULT_MARK": str(tmp_path / "killed")}
+    world.start(env=fault, inject=FAULTS)
+    chat = world.client().create_chat()
+    world.client().send(chat, "count twice")
+    world.wait_dead()
+
+    world.start(env=fault, inject=FAULTS)
+    world.client().wait_log(chat, type="response", text="counted")
+
+    prompt = model.requests("chat")[-1].prompt
+    assert (prompt.count("count 1"), prompt.count("count 2")) == (1, 1)
