@@ -164,7 +164,12 @@ class Client:
         return self.post("plugins", {"action": "delete_plugin", "plugin_name": PLUGIN})
 
     def install(self, git_url: str) -> Reply:
-        body = {"action": "install_git", "git_url": git_url}
+        return self._installer(action="install_git", git_url=git_url)
+
+    def update(self) -> Reply:
+        return self._installer(action="update_plugin", plugin_name=PLUGIN)
+
+    def _installer(self, **body: str) -> Reply:
         return self.post("plugins/_plugin_installer/plugin_install", body)
 
 

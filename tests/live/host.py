@@ -50,6 +50,7 @@ class LiveHost:
         self.home = folder / "a0"
         self.work = folder / "work"
         self.effects = folder / "effects"  # outside the agent's folder: its prompt lists that one
+        self.repository = folder / "plugin.git"  # what the installer is given
         self.output = folder / "server.log"
         self.port = _free_port()
         self.secret = f"no-key-{secrets.token_hex(8)}"  # a value that the host knows as secret
@@ -143,15 +144,21 @@ class LiveHost:
 
     def git_repository(self) -> str:
         """A repository with this checkout as its only commit; returns its address for the installer."""
-        place = self.folder / "plugin.git"
-        if place.exists():
-            shutil.rmtree(place)
+        if self.repository.exists():
+            shutil.rmtree(self.repository)
         for name in source_files(CHECKOUT):
-            _copy(CHECKOUT / name, place / name)
-        who = ["-c", "user.name=live", "-c", "user.email=live@localhost", "-c", "commit.gpgsign=false"]
-        for command in (["init", "-q", "-b", "main"], ["add", "-A", "-f"], [*who, "commit", "-q", "-m", "plugin"]):
-            subprocess.run(["git", "-C", str(place), *command], check=True, capture_output=True)
-        return place.as_uri()
+            _copy(CHECKOUT / name, self.repository / name)
+        self._git("init", "-q", "-b", "main")
+        self.publish("plugin")
+        return self.repository.as_uri()
+
+    def publish(self, message: str) -> None:
+        """Commit what stands in the repository, for the installer's update to find."""
+        self._git("add", "-A", "-f")
+        self._git("-c", "user.name=live", "-c", "user.email=live@localhost", "-c", "commit.gpgsign=false", "commit", "-q", "-m", message)
+
+    def _git(self, *words: str) -> None:
+        subprocess.run(["git", "-C", str(self.repository), *words], check=True, capture_output=True)
 
     # The process
 

@@ -153,6 +153,32 @@ def test_uninstall_undoes_everything_and_keeps_the_data_for_a_reinstall(
     assert [run["state"] for run in recovery.runs(chat)] == ["completed"]
 
 
+def test_an_update_takes_effect_at_the_next_start_and_not_under_a_running_chat(
+    installed: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery
+) -> None:
+    client.toggle(True).ok()
+    chat = client.new_chat()
+    held = model.hold(say("Recorded to the end."))
+    client.send(chat, "Begin before the update")
+    held.wait_arrived()
+    with (installed.repository / "bridge" / "notify.py").open("a") as source:
+        source.write("\n# another edition\n")
+    installed.publish("another edition")
+
+    assert "stays on" in client.update().ok()["error"]
+    assert recovery.status()["active"] is True
+    held.release()
+    client.wait_answer(chat, "Recorded to the end.")
+    assert client.update().ok()["success"] is True
+
+    assert recovery.status()["why_not"]["code"] == "restart_needed"
+    speak(client, model, "Unrecorded.", chat)
+    installed.restart(inject=probe.INJECT, env=probe.env(installed))
+    assert recovery.status()["active"] is True
+    speak(client, model, "Recorded again.", chat)
+    assert [run["state"] for run in recovery.runs(chat)] == ["completed", "completed"]
+
+
 def test_the_manual_way_out(installed: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery) -> None:
     client.toggle(True).ok()
     chat = client.new_chat()
