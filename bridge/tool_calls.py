@@ -138,6 +138,7 @@ async def _serve(session: Session, agent: Any, tool: Any, call: Call) -> Any:
 
     value = call.value
     if call.outcome is Outcome.CONFIRMED:
+        _show(tool, {"content": str(value)})
         return Response(message=str(value), break_loop=tool.name == "response")
     if call.outcome is Outcome.ERROR:
         raise outcomes.rebuild(value)
@@ -207,7 +208,7 @@ def _log_fields(tool: Any) -> dict[str, Any] | None:
 def _show(tool: Any, fields: dict[str, Any] | None) -> None:
     log = getattr(tool, "log", None)
     if log is not None and fields:
-        log.update(heading=fields["heading"], content=fields["content"], kvps=fields["kvps"])
+        log.update(**fields)
 
 
 def _why(error: BaseException) -> str:

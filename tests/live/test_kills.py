@@ -95,6 +95,7 @@ def test_it_happened_goes_on_without_running_the_command(
     assert last.count("Write the file") == 1
     assert last.count("tool_result") == 1
     assert last.count(NOTE) == 1
+    assert [NOTE in bubble["content"] for bubble in client.log(in_the_tool, "code_exe")] == [True]
     assert not client.chats()[in_the_tool].get("_durable_execution")
     assert client.bubbles(in_the_tool, "response") == ["Finished."]
     assert recovery.run(in_the_tool)["run"]["state"] == "completed"

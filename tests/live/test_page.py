@@ -108,7 +108,7 @@ def test_markup_in_a_message_and_a_command_is_text_wherever_the_hold_is_shown(
         header.click()  # as a step of a group it is folded
     warning.get_by_text(TRAP).first.wait_for()
     page.get_by_role("button", name="Review").first.click()
-    page.locator(".rx").get_by_text(TRAP).first.wait_for()
+    page.locator(".rx").get_by_text(TRAP).locator("visible=true").first.wait_for()
     tab.picture("markup")
     client.toggle(False).ok()
     page.get_by_text("nothing protects now").first.wait_for()
