@@ -29,9 +29,7 @@ def held(world, model, tmp_path):
 
 def ended(world):
     panel = Panel(world.client())
-    world.client().wait(
-        lambda: all(r["state"] in ("completed", "stopped", "failed") for r in panel.all_runs()), what="the run to end"
-    )
+    world.client().wait(lambda: all(r["state"] in ("completed", "stopped", "failed") for r in panel.all_runs()), what="the run to end")
     return [r["state"] for r in panel.all_runs()]
 
 

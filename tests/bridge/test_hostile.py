@@ -273,7 +273,7 @@ def test_a_tool_cut_off_inside_a_subordinate_is_decided_as_the_call_of_its_super
     assert world.client().say(chat, "next") == "more"
 
 
-COUNTER = '''
+COUNTER = """
 from helpers.tool import Tool, Response
 
 class Counter(Tool):
@@ -282,7 +282,7 @@ class Counter(Tool):
         self.agent.context.data["count"] = count
         self.agent.data["seen"] = [*self.agent.data.get("seen", []), count]
         return Response(message=f"count {count}", break_loop=False)
-'''
+"""
 
 
 def test_what_a_tool_left_in_the_data_comes_back_with_its_result(world, model, tmp_path):

@@ -7,7 +7,7 @@ import uuid
 from refhost.model import answer
 from tests.support.story import FAULTS, Panel
 
-SLOW_END = '''
+SLOW_END = """
 import asyncio, os
 from pathlib import Path
 from helpers.extension import Extension
@@ -17,7 +17,7 @@ class SlowEnd(Extension):
         Path(os.environ["AT_END"]).touch()
         while not Path(os.environ["GO_ON"]).exists():
             await asyncio.sleep(0.02)
-'''
+"""
 
 
 def at_the_end(world, model, tmp_path, **more):

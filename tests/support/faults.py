@@ -17,9 +17,18 @@ from usr.plugins.durable_execution.bridge import resume
 from usr.plugins.durable_execution.journal.service import Journal
 
 DOORS = (
-    "admit", "keep_input", "begin_call", "finish_call",
-    "checkpoint", "close_run", "begin_recovery",
-    "settle", "claim", "decide", "grant", "stop_run",
+    "admit",
+    "keep_input",
+    "begin_call",
+    "finish_call",
+    "checkpoint",
+    "close_run",
+    "begin_recovery",
+    "settle",
+    "claim",
+    "decide",
+    "grant",
+    "stop_run",
 )
 _counts: dict[str, int] = {}
 

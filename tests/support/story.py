@@ -94,9 +94,7 @@ def settle(world: World, chat: str, arg: str, *, result_text: str = "") -> list[
         if reason == "model_interrupted":
             reply = panel.grant(detail)
         elif f"start {arg}" in world.effects():
-            reply = panel.decide(
-                detail, "confirmed_completed", "The outside file has the line.", result_text=result_text
-            )
+            reply = panel.decide(detail, "confirmed_completed", "The outside file has the line.", result_text=result_text)
         else:
             reply = panel.decide(detail, "confirmed_not_completed", "The outside file has no line.")
         assert reply.status == 200, reply.text
