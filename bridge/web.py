@@ -41,6 +41,7 @@ STATUS: Mapping[str, int] = {
     "note_missing": 422,
     "ack_missing": 422,
     "too_large": 422,
+    "unsafe_file_system": 503,
     "not_active": 503,
     "checkpoint_corrupt": 503,
     "record_corrupt": 503,

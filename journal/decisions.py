@@ -74,8 +74,8 @@ def offers(run: Run, all_calls: Sequence[Call]) -> list[Offer]:
         return []
     asked = asked_calls(run, all_calls)
     shown = [_about_call(run, call, choice) for call in asked for choice in _THREE]
-    if run.hold is not None and run.hold.reason is HoldReason.UNRECORDED_STEP and not asked:
-        shown.append(_offer(run, None, Choice.NEW_ATTEMPT, "", _PREVIEW_FROM_STEP))
+    if run.hold is not None and run.hold.reason in _PREVIEW_OF_RUN and not asked and not run.damaged:
+        shown.append(_offer(run, None, Choice.NEW_ATTEMPT, "", _PREVIEW_OF_RUN[run.hold.reason]))
     resume_why = _why_no_resume(run, all_calls, asked)
     shown.append(_offer(run, None, Choice.RESUME, resume_why, "The run goes on from the last saved step."))
     shown.append(_offer(run, None, Choice.STOP, "", "Nothing more will run. Records stay."))
@@ -109,6 +109,11 @@ def _is_unservable(call: Call, hold: Hold) -> bool:
 
 
 _PREVIEW_FROM_STEP = "The run starts over from this step. What was done since may happen twice; its records stay."
+_TWICE_SINCE = "What came after it may happen twice."
+_PREVIEW_OF_RUN: Mapping[HoldReason, str] = {
+    HoldReason.UNRECORDED_STEP: _PREVIEW_FROM_STEP,
+    HoldReason.RESTORED: f"The run goes on from its last saved state. {_TWICE_SINCE}",
+}
 _PREVIEWS: Mapping[Choice, str] = {
     Choice.CONFIRMED_COMPLETED: "The step counts as done. It will not run.",
     Choice.CONFIRMED_NOT_COMPLETED: "The step may run again, once.",
@@ -119,13 +124,15 @@ _PREVIEWS: Mapping[Choice, str] = {
 def _about_call(run: Run, call: Call, choice: Choice) -> Offer:
     assert run.hold is not None
     preview = _PREVIEWS[choice]
-    if choice is Choice.NEW_ATTEMPT:
+    if run.hold.reason is HoldReason.RESTORED and choice is Choice.NEW_ATTEMPT and call.outcome is not None:
+        preview = f"The run goes on after the last recorded step. {_TWICE_SINCE}"
+    elif choice is Choice.NEW_ATTEMPT:
         if run.hold.reason is HoldReason.DIVERGED:
             preview = _PREVIEW_FROM_STEP
-        elif run.hold.reason is HoldReason.RESTORED:
-            preview = "The run goes on after the last recorded step. What came after it may happen twice."
         elif call.lossy:
             preview = "The model is asked for this step again. What this step did before may happen twice."
+    if run.hold.reason is HoldReason.RESTORED and _TWICE_SINCE not in preview:
+        preview = f"{preview} {_TWICE_SINCE}"
     return _offer(run, call, choice, _why_not(run.hold, call, choice), preview)
 
 
@@ -138,6 +145,8 @@ def _why_not(hold: Hold, call: Call, choice: Choice) -> str:
         return "A hidden value that this step needs was not saved, so it cannot run from the record."
     if choice is not Choice.NEW_ATTEMPT and hold.reason is HoldReason.RESTORED and call.outcome is not None:
         return "The result of this step is saved."
+    if choice is not Choice.NEW_ATTEMPT and call.key.kind.is_inference:
+        return "Only a model can say what its answer was. A new attempt asks it again."
     return ""
 
 
@@ -165,7 +174,7 @@ def _offer(run: Run, call: Call | None, choice: Choice, why: str, preview: str) 
         allowed=not why,
         why=why,
         needs_note=choice in _NOTED,
-        needs_ack=choice is Choice.NEW_ATTEMPT,
+        needs_ack=choice is Choice.NEW_ATTEMPT or (choice in _NOTED and run.hold is not None and run.hold.reason is HoldReason.RESTORED),
         preview=preview,
         digest=_digest(run, call, choice, preview),
     )
@@ -294,6 +303,8 @@ def _settles_all(run: Run) -> bool:
 
 def _start_over(scribe: Scribe, run: Run, call: Call | None) -> None:
     assert run.hold is not None
+    if run.hold.reason is HoldReason.RESTORED and (call is None or call.outcome is not None):
+        return
     if call is None:
         calls.abandon_from(scribe, run.run_id, run.checkpoint_seq)
     elif run.hold.reason in (HoldReason.DIVERGED, HoldReason.UNRECORDED_STEP):
@@ -301,8 +312,6 @@ def _start_over(scribe: Scribe, run: Run, call: Call | None) -> None:
     elif call.lossy:
         asked_by = calls.model_call_of(scribe.tx, call)
         calls.abandon_from(scribe, run.run_id, asked_by.seq if asked_by else call.seq)
-    elif run.hold.reason is HoldReason.RESTORED and call.outcome is not None:
-        return
     else:
         calls.allow(scribe, calls.set_result_aside(scribe, call), 1)
 

@@ -3,7 +3,7 @@
 JournalError
 ├── Refused       the rules said no; nothing changed
 │   ├── NotAllowed · NoteMissing · AckMissing · RunEnded · NotRunning
-│   └── TooLarge · UnknownRun · UnknownCall
+│   └── TooLarge · UnknownRun · UnknownCall · UnsafeFileSystem
 ├── Conflict      somebody was faster or something differs; look again
 │   ├── StaleVersion · ShownChanged · RequestReused
 │   └── InputConflict · ChatBusy · ResultConflict · KeyReused
@@ -134,6 +134,16 @@ class UnknownCall(Refused):
     def __init__(self, call_id: CallId) -> None:
         super().__init__()
         self.call_id = call_id
+
+
+class UnsafeFileSystem(Refused):
+    """The journal's folder lies on a network file system, where two machines may write at once. Move it to a local disk or a named volume."""
+
+    code = "unsafe_file_system"
+
+    def __init__(self, kind: str, folder: str) -> None:
+        super().__init__(f"{folder} lies on {kind}.")
+        self.kind, self.folder = kind, folder
 
 
 # -- Conflict -----------------------------------------------------------------------------------

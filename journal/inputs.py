@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import checkpoints, codec
@@ -37,8 +37,12 @@ def admit(
     mode: dict[str, Any],
     point: ResumePoint,
     claim_waiting: bool,
+    check_room: Callable[[], None],
 ) -> Admitted:
-    """Take a message in as a new run with its first checkpoint, or answer with the run that has it (I5)."""
+    """Take a message in as a new run with its first checkpoint, or answer with the run that has it (I5).
+
+    `check_room` raises where nothing new may begin.
+    """
     known = find(scribe.tx, chat_id, input_id)
     if isinstance(known, Run):
         check_same(chat_id, input_id, known.input_digest, body)
@@ -47,6 +51,7 @@ def admit(
         check_same(chat_id, input_id, known.digest, body)
         if not claim_waiting or known.state is InputState.DELIVERED:
             return Admitted(load_any(scribe.tx, known.run_id), repeat=True)
+    check_room()
     run_id = create(scribe, chat_id=chat_id, input_id=input_id, body=body, title=title, mode=mode)
     checkpoints.save(scribe, run_id, point)
     deliver(scribe, chat_id, [input_id])

@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import calls, checkpoints, codec, decisions, grants, inputs, recovery, runs, views
+from . import calls, checkpoints, codec, decisions, grants, inputs, recovery, restoring, runs, views
 from .calls import Intent, Result
 from .checkpoints import LoadedPoint
 from .clock import Clock
 from .codec import Body, Opaque
-from .errors import JournalError, TooLarge
+from .errors import JournalError, StoreFull, TooLarge
 from .ids import CallId, ChatId, Digest, Ids, InputId, RunId
 from .masking import Masker
 from .records import (
@@ -36,9 +36,9 @@ from .records import (
     Step,
 )
 from .runs import Scribe
-from .store.base import Keep, Store
+from .store.base import Keep, Restored, Store
 from .store.peek import peek
-from .store.sqlite import SqliteStore
+from .store.sqlite import NO_ROOM, SqliteStore
 from .trees import Tree
 
 T = TypeVar("T")
@@ -61,22 +61,43 @@ def peek_unfinished(folder: Path) -> dict[ChatId, tuple[RunId, RunState]]:
 class Journal:
     """An open journal, owned by this process."""
 
-    def __init__(self, store: Store, *, masker: Masker, clock: Clock, ids: Ids) -> None:
+    def __init__(self, store: Store, *, masker: Masker, clock: Clock, ids: Ids, boot_id: str) -> None:
         self.masker = masker
-        self.boot_id = ids.new("boot")
+        self.boot_id = boot_id
         self.clock = clock
         self._store = store
         self._ids = ids
 
     @classmethod
-    def open(cls, folder: Path, *, masker: Masker, clock: Clock | None = None, ids: Ids | None = None, boot: dict[str, Any]) -> Journal:
-        """Take the ownership, check, migrate, note this process. Raises a JournalError."""
+    def open(
+        cls,
+        folder: Path,
+        *,
+        masker: Masker,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        boot: dict[str, Any],
+        other_heads: Iterable[Path] = (),
+    ) -> Journal:
+        """Take the ownership, check, migrate, note this process. Raises a JournalError.
+
+        `other_heads` are places outside the folder that remember how far the journal has come. If it was put back to
+        an earlier state, every unfinished run is on hold for that when this returns; `restored` says so.
+        """
         clock = clock or Clock()
-        store = SqliteStore(Path(folder), clock.now())
-        journal = cls(store, masker=masker, clock=clock, ids=ids or Ids(clock))
+        ids = ids or Ids(clock)
+        boot_id = ids.new("boot")
+        store = SqliteStore(Path(folder), clock.now(), opening=boot_id, other_heads=other_heads)
+        journal = cls(store, masker=masker, clock=clock, ids=ids, boot_id=boot_id)
+        facts = codec.encode(masker.mask(boot, names=False).value)
+
+        def begin(scribe: Scribe) -> None:
+            scribe.tx.change("add_boot", boot_id=scribe.boot_id, now=scribe.now, facts=facts)
+            if store.restored is not None:
+                restoring.begin(scribe, store.restored)
+
         try:
-            facts = codec.encode(masker.mask(boot, names=False).value)
-            journal._write(lambda scribe: scribe.tx.change("add_boot", boot_id=scribe.boot_id, now=scribe.now, facts=facts)).result()
+            journal._write(begin).result()
         except BaseException:
             store.close()
             raise
@@ -96,6 +117,16 @@ class Journal:
     def problem(self) -> str | None:
         """Why writes do not get through right now, or None."""
         return self._store.problem
+
+    @property
+    def restored(self) -> Restored | None:
+        """Set if this opening found that the journal was put back, replaced or moved."""
+        return self._store.restored
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know once about where the journal lies, as sentences."""
+        return self._store.notes
 
     # -- messages and runs ----------------------------------------------------------------------
 
@@ -121,6 +152,7 @@ class Journal:
                 mode=masked_mode,
                 point=point,
                 claim_waiting=claim_waiting,
+                check_room=self._check_room,
             )
 
         shown_title = self.masker.text(title)[:_MOST_TITLE]
@@ -356,6 +388,10 @@ class Journal:
         if len(body.data) > MOST_INTENT:
             return _failed(TooLarge(field, size=len(body.data), limit=MOST_INTENT))
         return self._write(operation)
+
+    def _check_room(self) -> None:
+        if not self._store.has_room():
+            raise StoreFull(NO_ROOM)
 
     def _masked(self, value: Any) -> Any:
         return self.masker.mask(value, names=False).value

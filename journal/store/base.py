@@ -44,6 +44,20 @@ class Keep:
     error: JournalError
 
 
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """This journal is not the newest state of itself: it was put back, copied over, or moved without its head files."""
+
+    reason: str
+    """`rolled_back`: a head file knows more. `replaced`: it knows another journal. `moved`: no head file came along."""
+    generation: int
+    """The generation that begins because of it."""
+    number: int
+    """The last batch that this journal has."""
+    head: dict[str, Any] | None
+    """What the head file says that tells."""
+
+
 class Store(Protocol):
     def submit(self, operation: Callable[[Transaction], T | Keep]) -> Future[T]:
         """Queue a write. Never raises: what went wrong is in the future."""
@@ -61,6 +75,20 @@ class Store(Protocol):
     @property
     def schema(self) -> int:
         """The schema version of what is open."""
+        ...
+
+    @property
+    def restored(self) -> Restored | None:
+        """Set when the opening found that the journal was put back. The opener begins the new generation."""
+        ...
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know once about where the store lies."""
+        ...
+
+    def has_room(self) -> bool:
+        """Whether new work may begin. False while the disk is full, so that what runs can save how it ended."""
         ...
 
     def close(self) -> None:

@@ -21,13 +21,15 @@ from ..errors import (
 )
 from . import queries
 from .base import Row
+from .filesystems import Mode
 
 BUSY_MS = 250
+_ROLLBACK_BUSY_MS = 2000  # without WAL a commit waits for readers and they for it, a few milliseconds each
 _PAUSE_SECONDS = 2.0
 
 
-def connect(path: Path, *, writes: bool) -> sqlite3.Connection:
-    """Open an existing file; a connection for reading cannot write, whatever it is asked."""
+def connect(path: Path, *, writes: bool, mode: Mode = Mode.WAL, alone: bool = False) -> sqlite3.Connection:
+    """Open an existing file; a connection for reading cannot write, whatever it is asked. `alone` shares no memory."""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
     )
@@ -35,9 +37,10 @@ def connect(path: Path, *, writes: bool) -> sqlite3.Connection:
     # Closing merges nothing: after an error the file stays as it is. `finish` is the clean end.
     connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)
     for pragma in (
-        f"busy_timeout = {BUSY_MS:d}",
+        f"locking_mode = {'exclusive' if alone else 'normal'}",  # before anything is read
+        f"busy_timeout = {BUSY_MS if mode is Mode.WAL else _ROLLBACK_BUSY_MS:d}",
         "foreign_keys = on",
-        "synchronous = full",
+        f"synchronous = {'full' if mode is Mode.WAL else 'extra'}",
         "secure_delete = on",
         "trusted_schema = off",
         "temp_store = memory",

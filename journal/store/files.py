@@ -12,7 +12,8 @@ import stat
 from pathlib import Path
 
 from ..errors import JournalForeign, JournalNewer, StoreLost
-from . import migrate
+from . import heads, migrate, reserve
+from .filesystems import place_of
 
 APPLICATION_ID = 0x44455831  # "DEX1"
 NAME = "journal.db"
@@ -23,10 +24,14 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.place = place_of(folder)
         self.journal = folder / NAME
         self.fresh = folder / f"{NAME}.new"
         self.wal = folder / f"{NAME}-wal"
+        self.rollback = folder / f"{NAME}-journal"
         self.lock = folder / "journal.lock"
+        self.head = folder / heads.NAME
+        self.reserve = folder / reserve.NAME
         self._seen: dict[Path, tuple[int, int] | None] = {}
 
     def make_folder(self) -> None:
@@ -47,9 +52,13 @@ class Files:
         """Whether there is a journal. Raises if only its unmerged part is left: that is a loss, not a beginning."""
         if os.path.lexists(self.journal):
             return True
-        if self.wal.exists() and self.wal.stat().st_size:
+        if self.is_unmerged():
             raise StoreLost(f"{self.journal} is gone; a part of it is left beside its place.")
         return False
+
+    def is_unmerged(self) -> bool:
+        """Something beside the journal has not found its way into it, or out of it: it was not closed."""
+        return any(path.exists() and path.stat().st_size for path in (self.wal, self.rollback))
 
     def check_ours(self) -> None:
         """Raise JournalForeign or JournalNewer unless this version may open the file."""
@@ -69,7 +78,7 @@ class Files:
             application = connection.execute("PRAGMA application_id").fetchone()[0]
             connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             return application, connection.execute("PRAGMA user_version").fetchone()[0]
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite quotes a damaged schema in its message
             raise JournalForeign(str(self.journal), "It is not a database.") from error
         finally:
             connection.close()

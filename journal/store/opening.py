@@ -1,6 +1,7 @@
 """How a journal comes to be open: made whole beside its place, checked before it is trusted, then migrated.
 
-Nothing is changed before everything was checked, and nothing is repaired.
+Nothing is changed before everything was checked, and nothing is repaired. The checks are bounded: whatever the size
+of the journal, they do not delay a start; `verify` is the one that reads everything.
 """
 
 from __future__ import annotations
@@ -10,37 +11,42 @@ import sqlite3
 from ..errors import JournalDamaged, StoreLost
 from . import migrate
 from .connections import Queries, connect, finish
+from .filesystems import Mode
 from .files import APPLICATION_ID, Files
 
+MOST_WHOLE = 16 * 1024 * 1024
+"""Up to this size a journal is checked whole after an unclean end: some hundredths of a second."""
 
-def prepare(files: Files, now: int) -> None:
-    """Make the journal if there is none; check it; bring its schema up to date."""
-    if not files.exists():
+
+def prepare(files: Files, now: int) -> bool:
+    """Make the journal if there is none; check it; bring its schema up to date. Answers whether it was made."""
+    made = not files.exists()
+    if made:
         _build(files, now)
     files.check_ours()
     files.make_private()
-    unclean = files.wal.exists() and files.wal.stat().st_size > 0
-    connection = connect(files.journal, writes=True)
+    unclean, mode = files.is_unmerged(), files.place.mode
+    connection = connect(files.journal, writes=True, mode=mode, alone=mode is not Mode.WAL)
     try:
         migrate.applied(connection)
-        # After a clean end the small table is enough; a full check would delay every start.
-        for table in ("runs", "calls") if unclean else ("runs",):
-            found = connection.execute(f"PRAGMA quick_check('{table}')").fetchone()["quick_check"]
+        for check in _checks(files, unclean):
+            found = connection.execute(f"PRAGMA {check}").fetchone()["quick_check"]
             if found != "ok":
                 raise JournalDamaged(f"{found}.")
         migrate.migrate(connection, now)
+        if mode is not Mode.WAL:
+            _set_mode(connection, mode)  # alone, so that a write-ahead log is merged without memory that is shared through a file
     finally:
         connection.close()
+    return made
 
 
 def open_writer(files: Files) -> tuple[sqlite3.Connection, int]:
     """The connection that writes, and the number of the last batch that was committed."""
     files.check_same()
-    connection = connect(files.journal, writes=True)
+    connection = connect(files.journal, writes=True, mode=files.place.mode)
     try:
-        mode = connection.execute("PRAGMA journal_mode = wal").fetchone()["journal_mode"]
-        if mode != "wal":
-            raise StoreLost(f"SQLite keeps its journal in mode {mode} here.")
+        _set_mode(connection, files.place.mode)
         row = Queries(connection).one("batch_number")
         if row is None:
             raise JournalDamaged("The mark of the last commit is gone.")
@@ -51,15 +57,28 @@ def open_writer(files: Files) -> tuple[sqlite3.Connection, int]:
     return connection, row["number"]
 
 
+def _checks(files: Files, unclean: bool) -> tuple[str, ...]:
+    """After a clean end the small table is enough."""
+    if not unclean:
+        return ("quick_check('runs')",)
+    return ("quick_check",) if files.journal.stat().st_size <= MOST_WHOLE else ("quick_check('runs')", "quick_check('calls')")
+
+
+def _set_mode(connection: sqlite3.Connection, mode: Mode) -> None:
+    found = connection.execute(f"PRAGMA journal_mode = {mode.value}").fetchone()["journal_mode"]
+    if found != mode.value:
+        raise StoreLost(f"SQLite keeps its journal in mode {found} here.")
+
+
 def _build(files: Files, now: int) -> None:
     """Make a whole new journal beside its place, then give it its name: there is no half-made journal."""
     try:
-        connection = connect(files.begin_fresh(), writes=True)
+        connection = connect(files.begin_fresh(), writes=True, alone=True)
         try:
             connection.execute("PRAGMA synchronous = off")  # nobody sees the file before it is synced as a whole
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
             migrate.migrate(connection, now)
-            connection.execute("PRAGMA journal_mode = wal")
+            _set_mode(connection, files.place.mode)
         finally:
             finish(connection)
         files.finish_fresh()

@@ -2,7 +2,8 @@
 
 WAL with synchronous=FULL: what a future announced survives a power cut. Everything that waits is written in one
 transaction, each operation behind a savepoint of its own. The WAL is merged after the futures are resolved, so that
-nobody waits for it. An error of COMMIT means "not known": the file is opened afresh and asked.
+nobody waits for it. An error of COMMIT means "not known": the file is opened afresh and asked. A file that is put back
+to an earlier state while it is open ends the store.
 """
 
 from __future__ import annotations
@@ -11,19 +12,23 @@ import os
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..errors import JournalError, StoreClosed, StoreLocked, StoreLost
-from . import migrate
-from .base import Keep, Reader, Transaction
+from ..errors import JournalError, StoreClosed, StoreFull, StoreLocked, StoreLost
+from ..ids import Ids
+from . import lineage, migrate
+from .base import Keep, Reader, Restored, Transaction
 from .connections import Queries, ReadPool, connect, finish, refused, translated
 from .files import Files
+from .filesystems import Mode
+from .heads import Head, Heads
 from .opening import open_writer, prepare
 from .ownership import OwnerLock
+from .reserve import Reserve
 
 T = TypeVar("T")
 
@@ -33,17 +38,25 @@ _LOOKS = 8
 _LOOK_SECONDS = 0.25
 _MERGE_PAGES = 250
 _PAGES_PER_OPERATION = 10.0
+NO_ROOM = "What runs is still saved; new runs wait until there is space again."
+_PUT_BACK = "It was put back to another state while it was open. Restart, so that what is there is looked at anew."
 
 
 class _Job:
     """One submitted operation and the future that somebody waits for."""
 
-    __slots__ = ("future", "operation", "outcome")
+    __slots__ = ("begun", "future", "operation", "outcome")
 
     def __init__(self, operation: Callable[[Transaction], Any]) -> None:
         self.operation = operation
         self.future: Future[Any] = Future()
         self.outcome: Any = None
+        self.begun = False
+
+    def begin(self) -> bool:
+        """From now on it is too late to take it back. False if it was taken back before."""
+        self.begun = self.begun or self.future.set_running_or_notify_cancel()
+        return self.begun
 
     def resolve(self) -> None:
         if self.outcome is _DROPPED:
@@ -72,9 +85,13 @@ class _Failed:
 class SqliteStore:
     """See store/base.py for the promises."""
 
-    def __init__(self, folder: Path, now: int) -> None:
-        """Take the ownership, check, create or migrate. Raises a JournalError and leaves nothing open."""
+    def __init__(self, folder: Path, now: int, *, opening: str = "", other_heads: Iterable[Path] = ()) -> None:
+        """Take the ownership, check, create or migrate. Raises a JournalError and leaves nothing open.
+
+        `opening` is an id that no other opening has. Head files are kept in the folder and at each of `other_heads`.
+        """
         self._files = Files(folder)
+        self.notes = self._files.place.notes
         self._files.make_folder()
         self._process = os.getpid()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -86,33 +103,66 @@ class SqliteStore:
         self._since_merge = 0
         self._pages_per_operation = _PAGES_PER_OPERATION
         self._attempted = 0
+        self._number: int | None = None
+        self._opening = opening or Ids().new("opening")
+        self._has_written = False
+        self._heads = Heads([self._files.head, *other_heads])
+        self._reserve = Reserve(self._files.reserve)
+        self._connection: sqlite3.Connection | None = None
         self._lock = OwnerLock(self._files.lock)
         try:
-            prepare(self._files, now)
-            self._connection: sqlite3.Connection | None = self._open()
+            made = prepare(self._files, now)
+            self._connection = self._open()
+            self.restored = self._judge(self._connection, made)
         except sqlite3.Error as error:
-            self._lock.release()
+            self._give_up()
             raise translated(error) from error
         except BaseException:
-            self._lock.release()
+            self._give_up()
             raise
-        self._pool = ReadPool(lambda: connect(self._files.journal, writes=False))
+        self._reserve.take()
+        self._pool = ReadPool(lambda: connect(self._files.journal, writes=False, mode=self._files.place.mode))
 
     # -- opening --------------------------------------------------------------------------------
 
     def _open(self) -> sqlite3.Connection:
-        connection, self._number = open_writer(self._files)
+        connection, number = open_writer(self._files)
+        if self._number is not None and number not in (self._number, self._attempted):
+            connection.close()
+            self._ended = StoreLost(_PUT_BACK)
+            raise self._ended
+        self._number = number
         return connection
+
+    def _judge(self, connection: sqlite3.Connection, made: bool) -> Restored | None:
+        """Compare the journal with its head files. A journal that was made just now has nothing to lose."""
+        heads = self._heads.found()
+        reader = Queries(connection)
+        self._journal_id = lineage.identity(reader).journal_id or self._opening
+        if made:
+            if heads:
+                self.notes = [*self.notes, "The journal that was here before is gone. A new one began."]
+            return None
+        return lineage.judge(reader, heads, all_missing=self._heads.all_missing())
+
+    def _give_up(self) -> None:
+        self._let_go()
+        self._lock.release()
 
     # -- the door -------------------------------------------------------------------------------
 
     @property
     def problem(self) -> str | None:
-        return str(self._ended) if self._ended else self._problem
+        if self._ended or self._problem or self._reserve.is_held:
+            return str(self._ended) if self._ended else self._problem
+        return str(StoreFull(NO_ROOM))
 
     @property
     def schema(self) -> int:
         return migrate.newest()
+
+    def has_room(self) -> bool:
+        return self._reserve.is_held or self._reserve.take()
 
     def submit(self, operation: Callable[[Transaction], T | Keep]) -> Future[T]:
         job = _Job(operation)
@@ -155,15 +205,17 @@ class SqliteStore:
         connection, self._connection = self._connection, None
         if connection is not None:
             self._finish(connection)
+        self._heads.close()
         self._lock.release()
 
     def _finish(self, connection: sqlite3.Connection) -> None:
         try:
-            self._files.check_same()
+            self._check_same()
             finish(connection)
         except (StoreLost, sqlite3.Error):
             # Another file may stand there by now: merge nothing into it, remove nothing beside it.
             connection.close()
+            self._heads.insist()
 
     # -- the writer -----------------------------------------------------------------------------
 
@@ -194,9 +246,9 @@ class SqliteStore:
 
     def _commit(self, batch: list[_Job]) -> None:
         try:
-            self._files.check_same()
-            self._transact(batch)
-            self._files.check_same()
+            self._check_same()
+            generation = self._transact_with_reserve(batch)
+            self._check_same()
         except (sqlite3.Error, JournalError, OSError) as error:
             failure = self._failure(error)
             for job in batch:
@@ -206,6 +258,31 @@ class SqliteStore:
         self._since_merge += len(batch)
         for job in batch:
             job.resolve()
+        self._note_head(generation)
+        self._reserve.take()
+
+    def _transact_with_reserve(self, batch: list[_Job]) -> int:
+        """On a full disk once more in the room that was kept: new work is refused then, and results are saved."""
+        was_held = self._reserve.is_held
+        try:
+            return self._transact(batch)
+        except StoreFull:
+            self._reserve.give_up()
+            if not was_held:
+                raise
+        self._let_go()
+        return self._transact(batch)
+
+    def _check_same(self) -> None:
+        """Raise StoreLost if the journal was removed, replaced or put back under our hands."""
+        self._files.check_same()
+        if self._heads.is_overwritten():
+            raise StoreLost(_PUT_BACK)
+
+    def _note_head(self, generation: int) -> None:
+        """Say how far the journal has come. Not before a generation began that is due: it must be seen again."""
+        if self._number is not None and (self.restored is None or generation >= self.restored.generation):
+            self._heads.write(Head(self._journal_id, generation, self._number, self._opening))
 
     def _failure(self, error: Exception) -> JournalError:
         """What the whole batch failed with. A replaced file ends the store; the rest may pass."""
@@ -215,25 +292,49 @@ class SqliteStore:
         self._problem = str(failure)
         self._let_go()
         try:
-            self._files.check_same()
+            self._check_same()
         except StoreLost as lost:
             self._ended = lost
-            return lost
+        if isinstance(self._ended, StoreLost):
+            self._heads.insist()
+            return self._ended
         return failure
 
-    def _transact(self, batch: list[_Job]) -> None:
-        connection = self._begin()
-        number = self._attempted = self._number + 1
-        transaction = Queries(connection)
-        for job in batch:
-            self._run(connection, transaction, job)
-        transaction.change("mark_batch", number=number)
+    def _transact(self, batch: list[_Job]) -> int:
+        """Answers the generation in which it was written."""
+        try:
+            connection = self._begin()
+            assert self._number is not None
+            before, number = self._number, self._number + 1
+            self._attempted = number
+            transaction = Queries(connection)
+            if not self._has_written:
+                transaction.change("add_opening", opening=self._opening, first_batch=number)
+                transaction.change("name_journal", opening=self._opening)
+            for job in batch:
+                self._run(connection, transaction, job)
+            generation = self._mark(transaction, before, number)
+        except sqlite3.Error as error:
+            raise translated(error) from error
         try:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
+            failure = translated(error)
+            if isinstance(failure, StoreFull):
+                self._reserve.give_up()  # looking may need space as well
             if not self._found_after_all(number):
-                raise translated(error) from error
+                raise failure from error
         self._number = number
+        self._has_written = True
+        return generation
+
+    def _mark(self, transaction: Queries, before: int, number: int) -> int:
+        row = transaction.one("mark_batch", before=before, number=number, heads=int(self._heads.is_kept))
+        if row is None:
+            self._ended = StoreLost(_PUT_BACK)
+            raise self._ended
+        generation: int = row["generation"]
+        return generation
 
     def _begin(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -250,7 +351,7 @@ class SqliteStore:
         raise StoreLocked
 
     def _run(self, connection: sqlite3.Connection, transaction: Queries, job: _Job) -> None:
-        if not job.future.set_running_or_notify_cancel():  # only now it is too late to take it back
+        if job.outcome is _DROPPED or not job.begin():
             job.outcome = _DROPPED
             return
         connection.execute("SAVEPOINT operation")
@@ -280,7 +381,7 @@ class SqliteStore:
                 if self._number != number:
                     return False
                 connection.execute("BEGIN IMMEDIATE")
-                Queries(connection).change("mark_batch", number=number)
+                self._mark(Queries(connection), number, number)
                 connection.execute("COMMIT")
             finally:
                 connection.close()
@@ -296,8 +397,12 @@ class SqliteStore:
         return self._open()
 
     def _merge(self) -> None:
-        """Merge the WAL when it has grown; the futures are resolved already."""
+        """Merge the WAL when it has grown, and put right what is beside it; the futures are resolved already."""
         if self._connection is None or self._since_merge * self._pages_per_operation < _MERGE_PAGES:
+            return
+        self._heads.tend()
+        if self._files.place.mode is not Mode.WAL:
+            self._since_merge = 0
             return
         try:
             _, pages, _ = self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone().values()
@@ -322,6 +427,8 @@ class SqliteStore:
                     job.fail(error)
             self._fail_waiting(error)
             self._writer = None
+            if isinstance(self._ended, StoreLost):
+                self._heads.insist()
 
     def _is_last(self, number: int) -> bool:
         try:

@@ -37,7 +37,7 @@ def schema_of(path: Path) -> str:
 def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: str) -> None:
     """The code of a later version, which knows more steps."""
     later = [
-        Migration(number, f"{number:04d}_later.sql", sql, hashlib.sha256(sql.encode()).hexdigest()) for number, sql in enumerate(steps, 2)
+        Migration(number, f"{number:04d}_later.sql", sql, hashlib.sha256(sql.encode()).hexdigest()) for number, sql in enumerate(steps, migrate.newest() + 1)
     ]
     known = (*migrate.known(), *later)
     monkeypatch.setattr(migrate, "known", lambda: known)
@@ -89,7 +89,7 @@ def test_a_later_step_keeps_what_is_there(tmp_path: Path, monkeypatch: pytest.Mo
     world = World(tmp_path)
 
     assert world.journal.unfinished() == [run]
-    assert world.journal.schema == 2
+    assert world.journal.schema == migrate.newest()
     world.close()
 
 
@@ -124,6 +124,8 @@ def test_a_stored_journal_opens_and_goes_on(golden: Path, tmp_path: Path) -> Non
     connection = sqlite3.connect(tmp_path / "journal" / "journal.db")
     connection.executescript(golden.read_text(encoding="utf-8"))
     connection.close()
+    if (head := golden.with_suffix(".head")).exists():
+        shutil.copy(head, tmp_path / "journal" / "journal.head")
 
     world = World(tmp_path / "journal")
 
@@ -211,3 +213,4 @@ def make_golden(path: Path, folder: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join([*pragmas, *connection.iterdump()]) + "\n", encoding="utf-8")
     connection.close()
+    shutil.copy(folder / "journal.head", path.with_suffix(".head"))

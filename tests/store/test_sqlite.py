@@ -89,7 +89,8 @@ def test_folder_and_files_are_the_owners_alone(folder: Path) -> None:
         os.umask(before)
 
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert modes == dict.fromkeys(["journal.db", "journal.db-shm", "journal.db-wal", "journal.lock"], 0o600)
+    names = ["journal.db", "journal.db-shm", "journal.db-wal", "journal.head", "journal.lock", "journal.reserve"]
+    assert modes == dict.fromkeys(names, 0o600)
 
 
 def test_a_journal_that_became_readable_is_made_private_again(folder: Path) -> None:
@@ -135,7 +136,7 @@ def test_half_a_new_journal_is_made_again(folder: Path) -> None:
     store.submit(put("x")).result()
     store.close()
 
-    assert sorted(path.name for path in folder.iterdir()) == ["journal.db", "journal.lock"]
+    assert sorted(path.name for path in folder.iterdir()) == ["journal.db", "journal.head", "journal.lock", "journal.reserve"]
 
 
 def foreign_database(path: Path) -> None:
@@ -335,6 +336,7 @@ def test_a_short_lock_is_waited_for(store: SqliteStore, folder: Path) -> None:
 
 def test_a_full_journal_refuses_and_goes_on_when_there_is_room(store: SqliteStore) -> None:
     store.submit(put("x")).result()
+    store._reserve.give_up()
     assert store._connection is not None
     pages = store._connection.execute("pragma page_count").fetchone()["page_count"]
     store._connection.execute(f"pragma max_page_count = {pages + 5}")

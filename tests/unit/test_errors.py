@@ -39,6 +39,7 @@ def test_the_codes_are_these() -> None:
         "journal_foreign", "journal_newer", "key_reused", "not_allowed", "not_running", "note_missing", "record_corrupt",
         "request_reused", "result_conflict", "run_ended", "shown_changed", "stale_version", "store_closed", "store_full",
         "store_locked", "store_lost", "taken_back", "too_large", "unknown_call", "unknown_run",
+        "unsafe_file_system",
     ]  # fmt: skip
 
 

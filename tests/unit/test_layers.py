@@ -29,7 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"sql", "store"}),
     frozenset({"replay", "evidence", "planner"}),
     frozenset({"runs", "calls", "checkpoints", "documents", "decisions", "grants", "inputs"}),
-    frozenset({"recovery", "retention", "backup"}),
+    frozenset({"recovery", "restoring", "retention", "backup"}),
     frozenset({"views", "service"}),
     frozenset({"__init__", "__main__"}),
 )

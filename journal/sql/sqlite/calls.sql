@@ -94,6 +94,12 @@ update calls
    set allowance = :allowance
  where call_id = :call_id and outcome is null and abandoned = 0 and attempts = :attempts and allowance = 0
 
+-- revoke_allowances --
+-- A permission of a state that was put back may have been used up in what came after.
+update calls
+   set allowance = 0
+ where allowance > 0 and outcome is null and abandoned = 0
+
 -- count_served --
 update calls
    set served = served + 1

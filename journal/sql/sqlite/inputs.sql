@@ -36,6 +36,14 @@ update inputs
    set state = 'delivered', changed_at = :now
  where chat_id = :chat_id and input_id = :input_id and state in ('waiting', 'offered')
 
+-- offer_late_inputs --
+-- What waits in a chat without an unfinished run would be sent at the next start; it may have been sent already.
+update inputs
+   set state = 'offered', changed_at = :now
+ where state = 'waiting'
+   and not exists (select 1 from runs r
+                    where r.chat_id = inputs.chat_id and r.parent_call_id is null and r.state in ('queued', 'running', 'held'))
+
 -- offer_inputs --
 -- After a Stop nothing is sent by itself.
 update inputs

@@ -12,7 +12,7 @@ CREATE TABLE attempts (
 CREATE TABLE batches (
     one    integer primary key check (one = 1),
     number integer not null
-) strict;
+, journal_id text not null default '', generation integer not null default 1, heads integer not null default 0 check (heads in (0, 1))) strict;
 
 CREATE TABLE blobs (
     blob_id integer primary key,
@@ -142,6 +142,13 @@ CREATE TABLE evidence (
     at            integer not null
 ) strict;
 
+CREATE TABLE generations (
+    generation integer primary key check (generation >= 2),
+    began_at   integer not null,
+    reason     text    not null check (reason in ('rolled_back', 'replaced', 'moved')),
+    facts      blob    not null
+) strict;
+
 CREATE TABLE grants (
     request_id text    primary key,
     run_id     text    not null references runs (run_id),
@@ -170,6 +177,11 @@ CREATE TABLE nodes (
     node_id integer primary key,
     digest  text    not null unique,
     body    blob    not null
+) strict;
+
+CREATE TABLE openings (
+    opening     text    primary key,
+    first_batch integer not null
 ) strict;
 
 CREATE TABLE restore_selections (
