@@ -9,20 +9,23 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from . import anchor, guard
+from . import anchor, guard, notify
 
 PANEL = "open-modal:/plugins/durable_execution/webui/main.html"
 _UNREADABLE = "Chats with an unfinished run are not protected now: their record could not be read."
 
 
 def show(data: dict[str, Any]) -> None:
-    """Append at most one banner to what the host collects."""
+    """Append to what the host collects: one banner about the runs, and once what a person should know about the place."""
     status = anchor.status()
     if not status["active"]:
         if status["why_not"]["code"] != "off":
             data["banners"].append(_not_active(status["why_not"]))
-    elif status["holds"]:
-        data["banners"].append(_waiting(int(status["holds"])))
+        return
+    if status["holds"]:
+        data["banners"].append(_waiting(int(status["holds"]), status["restored"]))
+    if status["notes"]:
+        data["banners"].append(_place(status["notes"]))
 
 
 def _not_active(why: dict[str, Any]) -> dict[str, Any]:
@@ -36,10 +39,17 @@ def _not_active(why: dict[str, Any]) -> dict[str, Any]:
     return _banner("not-active", kind, "Durable Execution is not active", text)
 
 
-def _waiting(count: int) -> dict[str, Any]:
+def _waiting(count: int, restored: str | None) -> dict[str, Any]:
     runs = "1 run needs" if count == 1 else f"{count} runs need"
     link = f'<a href="#" data-banner-action="{PANEL}">Open Recovery</a>'
-    return _banner("holds", "warning", f"{runs} your decision", f"Finished steps are saved and will not run again. {link}")
+    text = html.escape(restored) if restored else "Finished steps are saved and will not run again."
+    return _banner("holds", "warning", f"{runs} your decision", f"{text} {link}")
+
+
+def _place(notes: list[str]) -> dict[str, Any]:
+    """The host remembers that it was read and put away."""
+    text = "<br>".join(html.escape(note) for note in notes)
+    return _banner("place", "info", notify.TITLE, text) | {"dismissible": True, "priority": 20}
 
 
 def _banner(name: str, kind: str, title: str, text: str) -> dict[str, Any]:

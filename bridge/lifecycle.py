@@ -52,7 +52,9 @@ def _make(*, live: bool) -> Activation:
         raise _NotReady(verdict.code, verdict.files, verdict.text)
     config = settings.load()
     boot = {"plugin": edition.VERSION, "host": verdict.label, "live": live}
-    journal = Journal.open(paths.data_folder(), masker=Masker(lambda: list(secrets.known())), boot=boot)
+    masker = Masker(lambda: list(secrets.known()))
+    journal = Journal.open(paths.data_folder(), masker=masker, boot=boot, other_heads=paths.other_heads())
+    notify.journal_opened(journal)
     active = Activation(journal, verdict.label, verdict.replay or {}, live, edition.CODE, config, HANDLERS, _undo_log())
     active.on_release = lambda run: resume.released(active, run)
     try:

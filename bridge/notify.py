@@ -10,8 +10,10 @@ import html
 from typing import TYPE_CHECKING, Any
 
 from ..journal.records import Hold, HoldReason, Run
+from ..journal.restoring import FOUND
 
 if TYPE_CHECKING:
+    from ..journal.service import Journal
     from .session import Session
 
 BADGE = "_durable_execution"  # in output_data; the underscore keeps it out of chat.json
@@ -26,6 +28,19 @@ def write(text: str) -> None:
     from helpers.print_style import PrintStyle
 
     PrintStyle.warning(f"{TITLE}: {text}")
+
+
+def journal_opened(journal: Journal) -> None:
+    """What the opening found out about the journal and its place."""
+    for text in [*([put_back(journal)] if journal.restored else []), *journal.notes]:
+        write(text)
+
+
+def put_back(journal: Journal) -> str:
+    """That the journal was put back, and what follows; empty if it was not."""
+    if journal.restored is None:
+        return ""
+    return f"{FOUND[journal.restored.reason]} What was done since is not recorded in it, so every unfinished run waits for your decision."
 
 
 def stopped(text: str) -> Exception:

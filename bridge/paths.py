@@ -20,6 +20,14 @@ def data_folder() -> Path:
     return host_root() / "usr" / "plugin_data" / PLUGIN
 
 
+def other_heads() -> tuple[Path, ...]:
+    """Where else it is remembered how far the journal has come.
+
+    The host's own backup takes all of `usr/`, and its restore writes all of it back: a copy lies where neither reaches.
+    """
+    return host_root() / "usr" / f"{PLUGIN}.head", host_root() / "tmp" / f"{PLUGIN}.head"
+
+
 def is_switched_on() -> bool:
     """Read the toggle files themselves: a cache of the host may be behind a hand's change."""
     return not (ROOT / ".toggle-0").exists()

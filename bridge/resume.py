@@ -60,6 +60,9 @@ def _take_up(active: Activation, run: Run) -> Session:
     problem = standing.problem(session.context(), point, run, session.messages, calls)
     if problem is None and active.live and session.is_at_work():  # switched off by hand, and its turn goes on without us
         problem = HoldReason.CHAT_MOVED_ON, standing.MOVED_ON
+    if problem is not None and run.hold is not None and run.hold.reason is HoldReason.RESTORED:
+        session.wait_for_person(run)  # that the journal was put back is decided first; the release looks at the chat again
+        return session
     if problem is not None:
         return _hold(active, run, *problem, {})
     if not active.live:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
 from ..journal.records import Choice, Decision, Run
-from . import edition, waiting
+from . import edition, notify, waiting
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -36,6 +36,8 @@ class Service:
             "holds": counts.get("held", 0),
             "counts": counts,
             "store_problem": problem,
+            "restored": notify.put_back(active.journal) or None,
+            "notes": active.journal.notes,
             "protected_from_next_message": sorted(active.unprotected),
             "unrecorded": [
                 "scheduled tasks",

@@ -26,7 +26,7 @@ def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, f
     from helpers import persist_chat
 
     calls, offered = _records(active, session)
-    touched = hold is None or hold.reason not in _LEFT_ALONE
+    touched = hold is None or (hold.reason not in _LEFT_ALONE and (from_point or hold.reason is not HoldReason.RESTORED))
     unknown = [_named(call) for call in calls if call.outcome in (None, Outcome.UNKNOWN) and call.key.kind is CallKind.TOOL]
     text = f"{NOTE} {UNKNOWN}{'; '.join(unknown)}." if unknown else NOTE
     if touched:

@@ -10,7 +10,7 @@ from .errors import CheckpointCorrupt, RecordCorrupt
 from .ids import Digest, RunId
 from .records import ResumePoint
 from .runs import Scribe
-from .store.base import Reader
+from .store.base import Reader, Row
 from .trees import Tree
 
 
@@ -50,14 +50,18 @@ def newest(tx: Reader, run_id: RunId, tree: Tree) -> LoadedPoint:
     row = tx.one("newest_checkpoint", run_id=run_id)
     if row is None:
         raise CheckpointCorrupt("This run has no checkpoint.", run_id=run_id)
-    if row["seal"] != _seal(run_id, row["seq"], row["root"], row["position"]):
-        raise CheckpointCorrupt("The record of the checkpoint is not what was written.", run_id=run_id)
+    check_seal(row, run_id)
     try:
         position = codec.decode(row["position"])
     except RecordCorrupt as error:
         raise CheckpointCorrupt(error.what, run_id=run_id) from error
     _check(tx, row["root"])
     return LoadedPoint(row["root"], position, tree, row["seq"])
+
+
+def check_seal(row: Row, run_id: RunId) -> None:
+    if row["seal"] != _seal(run_id, row["seq"], row["root"], row["position"]):
+        raise CheckpointCorrupt("The record of the checkpoint is not what was written.", run_id=run_id)
 
 
 def _check(tx: Reader, root: Digest) -> None:

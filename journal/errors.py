@@ -137,7 +137,7 @@ class UnknownCall(Refused):
 
 
 class UnsafeFileSystem(Refused):
-    """The journal's folder lies on a network file system, where two machines may write at once. Move it to a local disk or a named volume."""
+    """The journal's folder lies on a network file system, which is not safe for it. Move it to a local disk or a named volume."""
 
     code = "unsafe_file_system"
 

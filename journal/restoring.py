@@ -16,6 +16,11 @@ from .runs import Scribe
 from .store.base import Restored
 from .store.lineage import begin_generation
 
+FOUND: Mapping[str, str] = {
+    "rolled_back": "The journal was put back to an earlier state.",
+    "replaced": "Another journal was put in the place of this one.",
+    "moved": "The journal was moved or copied without its head files.",
+}
 WHY: Mapping[str, str] = {
     "rolled_back": "The journal was put back to an earlier state. What this run did after that is not recorded. Nothing was repeated.",
     "replaced": "Another journal was put in this place. What this run did after it was copied is not recorded. Nothing was repeated.",

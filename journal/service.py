@@ -5,19 +5,20 @@ Everything that comes in is masked here, in the caller's thread, before it is di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import calls, checkpoints, codec, decisions, grants, inputs, recovery, restoring, runs, views
+from . import calls, checkpoints, codec, decisions, grants, inputs, recovery, restoring, runs, verify, views
 from .calls import Intent, Result
 from .checkpoints import LoadedPoint
 from .clock import Clock
 from .codec import Body, Opaque
 from .errors import JournalError, StoreFull, TooLarge
 from .ids import CallId, ChatId, Digest, Ids, InputId, RunId
+from .look import Look
 from .masking import Masker
 from .records import (
     Admitted,
@@ -40,6 +41,7 @@ from .store.base import Keep, Restored, Store
 from .store.peek import peek
 from .store.sqlite import NO_ROOM, SqliteStore
 from .trees import Tree
+from .verify import Progress
 
 T = TypeVar("T")
 
@@ -61,12 +63,13 @@ def peek_unfinished(folder: Path) -> dict[ChatId, tuple[RunId, RunState]]:
 class Journal:
     """An open journal, owned by this process."""
 
-    def __init__(self, store: Store, *, masker: Masker, clock: Clock, ids: Ids, boot_id: str) -> None:
+    def __init__(self, store: Store, *, masker: Masker, clock: Clock, ids: Ids, boot_id: str, folder: Path) -> None:
         self.masker = masker
         self.boot_id = boot_id
         self.clock = clock
         self._store = store
         self._ids = ids
+        self._folder = folder
 
     @classmethod
     def open(
@@ -88,7 +91,7 @@ class Journal:
         ids = ids or Ids(clock)
         boot_id = ids.new("boot")
         store = SqliteStore(Path(folder), clock.now(), opening=boot_id, other_heads=other_heads)
-        journal = cls(store, masker=masker, clock=clock, ids=ids, boot_id=boot_id)
+        journal = cls(store, masker=masker, clock=clock, ids=ids, boot_id=boot_id, folder=Path(folder))
         facts = codec.encode(masker.mask(boot, names=False).value)
 
         def begin(scribe: Scribe) -> None:
@@ -107,6 +110,15 @@ class Journal:
         """Finish what was submitted, note a clean end, let go of the files."""
         self._write(lambda scribe: scribe.tx.change("end_boot", boot_id=scribe.boot_id, now=scribe.now))
         self._store.close()
+
+    @staticmethod
+    def look(folder: Path, *, clock: Clock | None = None) -> Look:
+        """Read a journal without owning it, beside a running server too; one of a newer version as far as it can be read."""
+        return Look(folder, clock=clock)
+
+    def verify(self) -> Iterator[Progress]:
+        """Read everything and say what is not what was written; takes as long as that takes, and holds nobody up."""
+        return verify.verify(self._folder)
 
     @property
     def schema(self) -> int:

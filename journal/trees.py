@@ -7,7 +7,8 @@ so that an append rewrites only the right edge. Reading verifies every node: a w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any
@@ -21,6 +22,7 @@ from .records import ResumePoint
 FAN_OUT = 32
 _LIST = b"L"  # no JSON text begins with it
 _DIGEST_BYTES = 32
+_A_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 type Digests = list[Digest]
 
@@ -81,19 +83,61 @@ class Tree:
 
     def _items(self, digest: Digest, expected: int | None) -> Digests:
         body = self._verified(digest)
-        if len(body) % _DIGEST_BYTES != 2 or not body.startswith(_LIST):
-            raise CheckpointCorrupt("A value stands where a list was expected.")
+        parts = _children(body)
         height = body[1]
         if expected is not None and height != expected:
             raise CheckpointCorrupt(f"The list part {digest[:12]} is out of place.")
-        parts = [Digest(body[at : at + _DIGEST_BYTES].hex()) for at in range(2, len(body), _DIGEST_BYTES)]
         return parts if height == 0 else [item for part in parts for item in self._items(part, height - 1)]
+
+    def check(self, root: Digest, seen: set[Digest]) -> None:
+        """Read every node that this one reaches and that is not in `seen`; raises at the first that is wrong or missing.
+
+        Values hold digests as texts. In the root and in lists each of them names a node; elsewhere it may be
+        anybody's text, so there it is followed only where a node of that name exists.
+        """
+        todo = [(root, True)]
+        while todo:
+            digest, is_certain = todo.pop()
+            if digest in seen or not (is_certain or self._exists(digest)):
+                continue
+            body = self._verified(digest)
+            seen.add(digest)
+            if body.startswith(_LIST):
+                todo += [(child, True) for child in _children(body)]
+            else:
+                todo += [(child, digest == root) for child in _named_in(self.value(digest))]
+
+    def _exists(self, digest: Digest) -> bool:
+        try:
+            self._read(digest)
+        except CheckpointCorrupt:
+            return False
+        return True
 
     def _verified(self, digest: Digest) -> bytes:
         body = self._read(digest)
         if codec.digest(body) != digest:
             raise CheckpointCorrupt(f"The node {digest[:12]} is not what was written.")
         return body
+
+
+def _children(body: bytes) -> Digests:
+    if len(body) % _DIGEST_BYTES != 2 or not body.startswith(_LIST):
+        raise CheckpointCorrupt("A value stands where a list was expected.")
+    return [Digest(body[at : at + _DIGEST_BYTES].hex()) for at in range(2, len(body), _DIGEST_BYTES)]
+
+
+def _named_in(value: Any) -> Iterator[Digest]:
+    """Texts of a value that have the form of a digest."""
+    if isinstance(value, str):
+        if _A_DIGEST.fullmatch(value):
+            yield Digest(value)
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _named_in(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _named_in(each)
 
 
 def _part_bytes(height: int, part: tuple[Digest, ...]) -> bytes:

@@ -28,6 +28,7 @@ class Files:
         self.journal = folder / NAME
         self.fresh = folder / f"{NAME}.new"
         self.wal = folder / f"{NAME}-wal"
+        self.shm = folder / f"{NAME}-shm"
         self.rollback = folder / f"{NAME}-journal"
         self.lock = folder / "journal.lock"
         self.head = folder / heads.NAME
@@ -44,7 +45,7 @@ class Files:
 
     def make_private(self) -> None:
         """So are the files in it; SQLite gives new side files the mode of the journal."""
-        for path in (self.journal, self.wal, self.folder / f"{NAME}-shm"):
+        for path in (self.journal, self.wal, self.shm):
             if path.exists():
                 path.chmod(0o600)
 

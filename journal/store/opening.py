@@ -11,8 +11,8 @@ import sqlite3
 from ..errors import JournalDamaged, StoreLost
 from . import migrate
 from .connections import Queries, connect, finish
-from .filesystems import Mode
 from .files import APPLICATION_ID, Files
+from .filesystems import Mode
 
 MOST_WHOLE = 16 * 1024 * 1024
 """Up to this size a journal is checked whole after an unclean end: some hundredths of a second."""

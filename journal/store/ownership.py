@@ -54,6 +54,19 @@ class OwnerLock:
             self._file = None
 
 
+def is_owned(path: Path, locks: Path = Path("/proc/locks")) -> bool | None:
+    """Whether somebody holds the lock, without trying it: a try could meet an owner that is just starting."""
+    try:
+        inode = path.stat().st_ino
+    except OSError:
+        return False
+    try:
+        held = locks.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    return any(fields[1:4:2] == ["FLOCK", "WRITE"] and fields[5].endswith(f":{inode}") for line in held if len(fields := line.split()) > 5)
+
+
 def _is_file_at(file: int, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(file), path.stat())

@@ -1,37 +1,20 @@
-"""A look at a journal that this process does not own: read only, no lock, whatever edition wrote it."""
+"""A short look at a journal that this process does not own: rows of one query that every edition can answer."""
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
-from ..errors import JournalForeign, StoreLost
+from ..errors import StoreLost
 from .base import Row
-from .connections import BUSY_MS, Queries, as_row, translated
-from .files import APPLICATION_ID, Files
+from .files import Files
+from .look import Looker
 
 
 def peek(folder: Path, query: str) -> list[Row]:
     """Rows of one query; none where there is no journal. Raises Corrupt or Unavailable when it cannot be read."""
-    files = Files(folder)
     try:
-        if not files.exists():
+        if not Files(folder).exists():
             return []
-        connection = sqlite3.connect(f"{files.journal.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-    except sqlite3.Error as error:
-        raise translated(error) from error
+        return Looker(folder).read(lambda tx: tx.all(query))
     except OSError as error:
-        raise StoreLost(f"{files.journal}: {error.strerror}.") from error
-    try:
-        connection.execute(f"PRAGMA busy_timeout = {BUSY_MS:d}")
-        found = connection.execute("PRAGMA application_id").fetchone()[0]
-        if found != APPLICATION_ID:
-            raise JournalForeign(str(files.journal), "It is a database of something else.")
-        connection.row_factory = as_row
-        return Queries(connection).all(query)
-    except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
-            raise JournalForeign(str(files.journal), "It is not a database.") from error
-        raise translated(error) from error
-    finally:
-        connection.close()
+        raise StoreLost(f"{folder}: {error.strerror}.") from error

@@ -36,6 +36,7 @@ _MOST_IN_A_BATCH = 256
 _LOCK_ATTEMPTS = 8
 _LOOKS = 8
 _LOOK_SECONDS = 0.25
+_IDLE_SECONDS = 5.0
 _MERGE_PAGES = 250
 _PAGES_PER_OPERATION = 10.0
 NO_ROOM = "What runs is still saved; new runs wait until there is space again."
@@ -223,13 +224,32 @@ class SqliteStore:
         """The writer thread. If it dies, nobody waits for ever, and the next submit starts another."""
         batch: list[_Job] = []
         try:
-            while (first := self._jobs.get()) is not None:
+            while (first := self._next()) is not None:
                 batch = self._gather(first)
                 self._commit(batch)
                 batch = []
                 self._merge()
         except BaseException as death:
             self._bury(batch, death)
+
+    def _next(self) -> _Job | None:
+        """What is to be done next. While there is nothing, see now and then that the journal is still ours."""
+        while True:
+            try:
+                return self._jobs.get(timeout=_IDLE_SECONDS)
+            except queue.Empty:
+                self._look_after()
+
+    def _look_after(self) -> None:
+        if self._ended:
+            return
+        try:
+            self._check_same()
+            self._heads.tend()
+        except StoreLost as lost:
+            self._ended = lost
+            self._let_go()
+            self._heads.insist()
 
     def _gather(self, first: _Job) -> list[_Job]:
         jobs: list[_Job] = [first]
@@ -246,7 +266,7 @@ class SqliteStore:
 
     def _commit(self, batch: list[_Job]) -> None:
         try:
-            self._check_same()
+            self._files.check_same()
             generation = self._transact_with_reserve(batch)
             self._check_same()
         except (sqlite3.Error, JournalError, OSError) as error:

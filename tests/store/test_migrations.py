@@ -37,7 +37,8 @@ def schema_of(path: Path) -> str:
 def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: str) -> None:
     """The code of a later version, which knows more steps."""
     later = [
-        Migration(number, f"{number:04d}_later.sql", sql, hashlib.sha256(sql.encode()).hexdigest()) for number, sql in enumerate(steps, migrate.newest() + 1)
+        Migration(number, f"{number:04d}_later.sql", sql, hashlib.sha256(sql.encode()).hexdigest())
+        for number, sql in enumerate(steps, migrate.newest() + 1)
     ]
     known = (*migrate.known(), *later)
     monkeypatch.setattr(migrate, "known", lambda: known)

@@ -29,8 +29,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"sql", "store"}),
     frozenset({"replay", "evidence", "planner"}),
     frozenset({"runs", "calls", "checkpoints", "documents", "decisions", "grants", "inputs"}),
-    frozenset({"recovery", "restoring", "retention", "backup"}),
-    frozenset({"views", "service"}),
+    frozenset({"recovery", "restoring", "retention", "backup", "verify"}),
+    frozenset({"views", "look", "service"}),
     frozenset({"__init__", "__main__"}),
 )
 

@@ -43,6 +43,32 @@ update batches
 insert into generations (generation, began_at, reason, facts)
 values (:generation, :now, :reason, :facts)
 
+-- count_bodies --
+select (select count(*) from blobs)       as blobs,
+       (select count(*) from nodes)       as nodes,
+       (select count(*) from checkpoints) as checkpoints
+
+-- blobs_after --
+select blob_id as id, digest, body
+  from blobs
+ where blob_id > :after
+ order by blob_id
+ limit :most
+
+-- nodes_after --
+select node_id as id, digest, body
+  from nodes
+ where node_id > :after
+ order by node_id
+ limit :most
+
+-- checkpoints_after --
+select checkpoint_id as id, run_id, seq, root, position, seal
+  from checkpoints
+ where checkpoint_id > :after
+ order by checkpoint_id
+ limit :most
+
 -- generations --
 select generation, began_at, reason, facts
   from generations

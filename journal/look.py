@@ -1,0 +1,79 @@
+"""A look at a journal that this process does not own: the same views, read only, with no lock and no trace.
+
+For tools beside a running server, and for a journal that a newer version wrote. It changes nothing and decides nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from . import calls, codec, decisions, runs, views
+from .clock import Clock
+from .errors import JournalNewer
+from .ids import RunId
+from .records import Call, Run
+from .store.base import Reader, Row
+from .store.look import Looker
+
+
+class Look:
+    """Every answer is one consistent state of its own. Raises Corrupt or Unavailable where that cannot be had.
+
+    JournalNewer is raised by what a newer journal's tables cannot answer any more; the rest of it can be read.
+    """
+
+    def __init__(self, folder: Path, *, clock: Clock | None = None) -> None:
+        self._looker = Looker(Path(folder))
+        self._clock = clock or Clock()
+
+    @property
+    def schema(self) -> int:
+        return self._looker.schema
+
+    @property
+    def is_newer(self) -> bool:
+        """A later version wrote this journal."""
+        return self._looker.is_newer
+
+    def unfinished(self) -> list[Run]:
+        return self._looker.read(runs.unfinished)
+
+    def run(self, run_id: str) -> Run:
+        return self._looker.read(lambda tx: runs.load_any(tx, RunId(run_id)))
+
+    def calls(self, run_id: str) -> list[Call]:
+        return self._looker.read(lambda tx: calls.of_run(tx, RunId(run_id)))
+
+    def listing(self, tab: str = "needs_you", cursor: str | None = None) -> dict[str, Any]:
+        return self._looker.read(lambda tx: views.listing(tx, tab, cursor, boot_id="", now=self._clock.now()))
+
+    def run_view(self, run_id: str) -> dict[str, Any]:
+        """As the panel shows it. What it offers can be decided only where the journal is owned."""
+        return self._looker.read(lambda tx: views.run_view(tx, RunId(run_id), boot_id="", now=self._clock.now()))
+
+    def offers(self, run_id: str) -> list[decisions.Offer]:
+        return self._looker.read(lambda tx: decisions.offers(*decisions.read(tx, RunId(run_id))))
+
+    def status(self) -> dict[str, Any]:
+        """JSON-ready: which journal it is, who has it, what is in it. What a newer one does not answer is None."""
+        facts: dict[str, Any] = {"schema": self.schema, "newer": self.is_newer, "owned": self._looker.is_owned}
+        for name, ask in (("counts", lambda tx: views.counts(tx, "")), ("identity", _identity), ("generations", _generations)):
+            try:
+                facts[name] = self._looker.read(ask)
+            except JournalNewer:
+                facts[name] = None
+        return facts
+
+
+def _identity(tx: Reader) -> dict[str, Any] | None:
+    row = tx.one("identity")
+    return None if row is None else {key: row[key] for key in ("journal_id", "generation", "number")}
+
+
+def _generations(tx: Reader) -> list[dict[str, Any]]:
+    return [_generation(row) for row in tx.all("generations")]
+
+
+def _generation(row: Row) -> dict[str, Any]:
+    return {"generation": row["generation"], "began_at": row["began_at"], "reason": row["reason"], "facts": codec.decode(row["facts"])}

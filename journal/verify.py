@@ -1,0 +1,87 @@
+"""Reads everything and says what is not what was written. Repairs nothing; a journal is verified beside its owner.
+
+The file itself (SQLite's own check), references between records, every body against its digest, the seal of every
+checkpoint and every node that its tree reaches. It takes as long as reading the whole journal takes: nothing at a
+start calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import checkpoints, codec
+from .errors import CheckpointCorrupt
+from .ids import Digest
+from .store.base import Reader, Row
+from .store.look import Looker
+from .trees import Tree
+
+_PAGE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One finished part of the work: what was looked at, how many of how many, and what is wrong with it."""
+
+    part: str
+    """`file`, `references`, `blobs`, `nodes` or `checkpoints`."""
+    done: int
+    total: int
+    faults: list[str] = field(default_factory=list)
+
+
+def verify(folder: Path) -> Iterator[Progress]:
+    """Check a journal, in steps. No fault in any of them means that all is what was written."""
+    looker = Looker(folder)
+    yield _checked("file", [row["quick_check"] for row in looker.pragma("quick_check") if row["quick_check"] != "ok"])
+    yield _checked("references", [_dangling(row) for row in looker.pragma("foreign_key_check")])
+    totals = looker.read(lambda tx: tx.one("count_bodies"))
+    assert totals is not None
+    for part, query in (("blobs", "blobs_after"), ("nodes", "nodes_after")):
+        yield from _pages(looker, part, totals[part], query, _wrong_body)
+    yield from _pages(looker, "checkpoints", totals["checkpoints"], "checkpoints_after", _Trees().wrong)
+
+
+def _checked(part: str, faults: list[str]) -> Progress:
+    return Progress(part, 1, 1, faults)
+
+
+def _dangling(row: Row) -> str:
+    return f"A record of {row['table']} points to one of {row['parent']} that is not there."
+
+
+def _pages(looker: Looker, part: str, total: int, query: str, wrong: Callable[[Reader, Row], str]) -> Iterator[Progress]:
+    """Page by page, so that neither memory nor the owner's log grows with the journal."""
+    last, done = 0, 0
+
+    def page(tx: Reader) -> tuple[list[int], list[str]]:
+        rows = tx.all(query, after=last, most=_PAGE)
+        return [row["id"] for row in rows], [fault for row in rows if (fault := wrong(tx, row))]
+
+    while True:
+        ids, faults = looker.read(page)
+        if not ids:
+            return
+        last, done = ids[-1], done + len(ids)
+        yield Progress(part, done, max(total, done), faults)
+
+
+def _wrong_body(tx: Reader, row: Row) -> str:
+    return "" if codec.digest(row["body"]) == row["digest"] else f"The body {row['digest'][:12]} is not what was written."
+
+
+class _Trees:
+    """Checkpoints share most of their nodes: each is read once."""
+
+    def __init__(self) -> None:
+        self._seen: set[Digest] = set()
+
+    def wrong(self, tx: Reader, row: Row) -> str:
+        try:
+            checkpoints.check_seal(row, row["run_id"])
+            Tree(lambda digest: checkpoints.node(tx, digest)).check(row["root"], self._seen)
+        except CheckpointCorrupt as error:
+            return f"The checkpoint of {row['run_id']} at {row['seq']}: {error.what}"
+        return ""
