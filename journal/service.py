@@ -37,9 +37,9 @@ from .records import (
     Step,
 )
 from .runs import Scribe
-from .store.base import Keep, Restored, Store
+from .store.base import NO_ROOM, Keep, Restored, Store
 from .store.peek import peek
-from .store.sqlite import NO_ROOM, SqliteStore
+from .store.sqlite import SqliteStore
 from .trees import Tree
 from .verify import Progress
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import checkpoints, codec
-from .errors import CheckpointCorrupt
+from .errors import CheckpointCorrupt, Corrupt
 from .ids import Digest
 from .store.base import Reader, Row
 from .store.look import Looker
@@ -35,37 +35,50 @@ class Progress:
 def verify(folder: Path) -> Iterator[Progress]:
     """Check a journal, in steps. No fault in any of them means that all is what was written."""
     looker = Looker(folder)
-    yield _checked("file", [row["quick_check"] for row in looker.pragma("quick_check") if row["quick_check"] != "ok"])
-    yield _checked("references", [_dangling(row) for row in looker.pragma("foreign_key_check")])
-    totals = looker.read(lambda tx: tx.one("count_bodies"))
-    assert totals is not None
+    yield from _check(looker, "file", "quick_check", lambda row: "" if row["quick_check"] == "ok" else row["quick_check"])
+    yield from _check(looker, "references", "foreign_key_check", _dangling)
     for part, query in (("blobs", "blobs_after"), ("nodes", "nodes_after")):
-        yield from _pages(looker, part, totals[part], query, _wrong_body)
-    yield from _pages(looker, "checkpoints", totals["checkpoints"], "checkpoints_after", _Trees().wrong)
+        yield from _pages(looker, part, query, _wrong_body)
+    yield from _pages(looker, "checkpoints", "checkpoints_after", _Trees().wrong)
 
 
-def _checked(part: str, faults: list[str]) -> Progress:
-    return Progress(part, 1, 1, faults)
+def _check(looker: Looker, part: str, pragma: str, wrong: Callable[[Row], str]) -> Iterator[Progress]:
+    try:
+        found = [fault for row in looker.pragma(pragma) if (fault := wrong(row))]
+    except Corrupt as error:
+        found = [str(error)]
+    yield Progress(part, 1, 1, found)
 
 
 def _dangling(row: Row) -> str:
     return f"A record of {row['table']} points to one of {row['parent']} that is not there."
 
 
-def _pages(looker: Looker, part: str, total: int, query: str, wrong: Callable[[Reader, Row], str]) -> Iterator[Progress]:
+def _pages(looker: Looker, part: str, query: str, wrong: Callable[[Reader, Row], str]) -> Iterator[Progress]:
     """Page by page, so that neither memory nor the owner's log grows with the journal."""
-    last, done = 0, 0
+    last, done, total = 0, 0, 0
 
     def page(tx: Reader) -> tuple[list[int], list[str]]:
         rows = tx.all(query, after=last, most=_PAGE)
         return [row["id"] for row in rows], [fault for row in rows if (fault := wrong(tx, row))]
 
     while True:
-        ids, faults = looker.read(page)
+        try:
+            total = total or looker.read(_count)[part]
+            ids, faults = looker.read(page)
+        except Corrupt as error:  # what lies behind it cannot be reached
+            yield Progress(part, done, max(total, done), [str(error)])
+            return
         if not ids:
             return
         last, done = ids[-1], done + len(ids)
         yield Progress(part, done, max(total, done), faults)
+
+
+def _count(tx: Reader) -> Row:
+    row = tx.one("count_bodies")
+    assert row is not None
+    return row
 
 
 def _wrong_body(tx: Reader, row: Row) -> str:

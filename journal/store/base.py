@@ -22,6 +22,9 @@ from ..errors import JournalError
 Row = Mapping[str, Any]
 T = TypeVar("T")
 
+NO_ROOM = "What runs is still saved; new runs wait until there is space again."
+"""What is said where new work may not begin."""
+
 
 class Reader(Protocol):
     """Runs named queries on one consistent state."""

@@ -36,7 +36,8 @@ class Files:
         self._seen: dict[Path, tuple[int, int] | None] = {}
 
     def make_folder(self) -> None:
-        """The folder is the owner's alone."""
+        """The folder is the owner's alone. Raises UnsafeFileSystem before anything is made."""
+        self.place.check()
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.chmod(0o700)

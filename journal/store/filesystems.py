@@ -45,11 +45,14 @@ class Place:
     kind: str
     """The file system's name as the kernel says it; empty where it says nothing."""
 
-    @property
-    def mode(self) -> Mode:
-        """Raises UnsafeFileSystem where neither way is safe. What is not known is trusted."""
+    def check(self) -> None:
+        """Raise UnsafeFileSystem where no way is safe."""
         if self.kind in _NETWORK:
             raise UnsafeFileSystem(self.kind, str(self.folder))
+
+    @property
+    def mode(self) -> Mode:
+        """What is not known is trusted."""
         return Mode.ROLLBACK if self.kind in _SHARED_WITH_ANOTHER_KERNEL or self.kind.startswith("fuse.") else Mode.WAL
 
     @property

@@ -13,22 +13,22 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ..errors import JournalError, StoreClosed, StoreFull, StoreLocked, StoreLost
 from ..ids import Ids
-from . import lineage, migrate
-from .base import Keep, Reader, Restored, Transaction
-from .connections import Queries, ReadPool, connect, finish, refused, translated
+from . import migrate
+from .base import NO_ROOM, Keep, Reader, Restored, Transaction
+from .connections import Queries, ReadPool, connect, finish, translated
 from .files import Files
 from .filesystems import Mode
-from .heads import Head, Heads
+from .jobs import Job
 from .opening import open_writer, prepare
 from .ownership import OwnerLock
 from .reserve import Reserve
+from .witness import PUT_BACK, Witness
 
 T = TypeVar("T")
 
@@ -39,48 +39,6 @@ _LOOK_SECONDS = 0.25
 _IDLE_SECONDS = 5.0
 _MERGE_PAGES = 250
 _PAGES_PER_OPERATION = 10.0
-NO_ROOM = "What runs is still saved; new runs wait until there is space again."
-_PUT_BACK = "It was put back to another state while it was open. Restart, so that what is there is looked at anew."
-
-
-class _Job:
-    """One submitted operation and the future that somebody waits for."""
-
-    __slots__ = ("begun", "future", "operation", "outcome")
-
-    def __init__(self, operation: Callable[[Transaction], Any]) -> None:
-        self.operation = operation
-        self.future: Future[Any] = Future()
-        self.outcome: Any = None
-        self.begun = False
-
-    def begin(self) -> bool:
-        """From now on it is too late to take it back. False if it was taken back before."""
-        self.begun = self.begun or self.future.set_running_or_notify_cancel()
-        return self.begun
-
-    def resolve(self) -> None:
-        if self.outcome is _DROPPED:
-            return
-        if isinstance(self.outcome, Keep | _Failed):
-            self.future.set_exception(self.outcome.error)
-        else:
-            self.future.set_result(self.outcome)
-
-    def fail(self, error: BaseException) -> None:
-        """Nothing of it was committed. Whoever submitted it may have taken it back meanwhile."""
-        with suppress(InvalidStateError):
-            self.future.set_exception(error)
-
-
-_DROPPED = object()
-
-
-class _Failed:
-    __slots__ = ("error",)
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
 
 
 class SqliteStore:
@@ -92,10 +50,9 @@ class SqliteStore:
         `opening` is an id that no other opening has. Head files are kept in the folder and at each of `other_heads`.
         """
         self._files = Files(folder)
-        self.notes = self._files.place.notes
         self._files.make_folder()
         self._process = os.getpid()
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._state = threading.Lock()
         self._writer: threading.Thread | None = None
         self._closing = threading.Event()
@@ -105,16 +62,15 @@ class SqliteStore:
         self._pages_per_operation = _PAGES_PER_OPERATION
         self._attempted = 0
         self._number: int | None = None
-        self._opening = opening or Ids().new("opening")
         self._has_written = False
-        self._heads = Heads([self._files.head, *other_heads])
+        self._witness = Witness(self._files, other_heads, opening or Ids().new("opening"))
         self._reserve = Reserve(self._files.reserve)
         self._connection: sqlite3.Connection | None = None
         self._lock = OwnerLock(self._files.lock)
         try:
             made = prepare(self._files, now)
             self._connection = self._open()
-            self.restored = self._judge(self._connection, made)
+            self._witness.judge(Queries(self._connection), made=made)
         except sqlite3.Error as error:
             self._give_up()
             raise translated(error) from error
@@ -130,21 +86,10 @@ class SqliteStore:
         connection, number = open_writer(self._files)
         if self._number is not None and number not in (self._number, self._attempted):
             connection.close()
-            self._ended = StoreLost(_PUT_BACK)
+            self._ended = StoreLost(PUT_BACK)
             raise self._ended
         self._number = number
         return connection
-
-    def _judge(self, connection: sqlite3.Connection, made: bool) -> Restored | None:
-        """Compare the journal with its head files. A journal that was made just now has nothing to lose."""
-        heads = self._heads.found()
-        reader = Queries(connection)
-        self._journal_id = lineage.identity(reader).journal_id or self._opening
-        if made:
-            if heads:
-                self.notes = [*self.notes, "The journal that was here before is gone. A new one began."]
-            return None
-        return lineage.judge(reader, heads, all_missing=self._heads.all_missing())
 
     def _give_up(self) -> None:
         self._let_go()
@@ -162,11 +107,19 @@ class SqliteStore:
     def schema(self) -> int:
         return migrate.newest()
 
+    @property
+    def restored(self) -> Restored | None:
+        return self._witness.restored
+
+    @property
+    def notes(self) -> list[str]:
+        return self._witness.notes
+
     def has_room(self) -> bool:
         return self._reserve.is_held or self._reserve.take()
 
     def submit(self, operation: Callable[[Transaction], T | Keep]) -> Future[T]:
-        job = _Job(operation)
+        job = Job(operation)
         if os.getpid() != self._process:
             job.future.set_exception(StoreClosed("This process is a copy of the one that owns the journal."))
             return job.future
@@ -206,23 +159,23 @@ class SqliteStore:
         connection, self._connection = self._connection, None
         if connection is not None:
             self._finish(connection)
-        self._heads.close()
+        self._witness.close()
         self._lock.release()
 
     def _finish(self, connection: sqlite3.Connection) -> None:
         try:
-            self._check_same()
+            self._witness.check()
             finish(connection)
         except (StoreLost, sqlite3.Error):
             # Another file may stand there by now: merge nothing into it, remove nothing beside it.
             connection.close()
-            self._heads.insist()
+            self._witness.insist()
 
     # -- the writer -----------------------------------------------------------------------------
 
     def _write(self) -> None:
         """The writer thread. If it dies, nobody waits for ever, and the next submit starts another."""
-        batch: list[_Job] = []
+        batch: list[Job] = []
         try:
             while (first := self._next()) is not None:
                 batch = self._gather(first)
@@ -232,7 +185,7 @@ class SqliteStore:
         except BaseException as death:
             self._bury(batch, death)
 
-    def _next(self) -> _Job | None:
+    def _next(self) -> Job | None:
         """What is to be done next. While there is nothing, see now and then that the journal is still ours."""
         while True:
             try:
@@ -244,15 +197,15 @@ class SqliteStore:
         if self._ended:
             return
         try:
-            self._check_same()
-            self._heads.tend()
+            self._witness.check()
+            self._witness.tend()
         except StoreLost as lost:
             self._ended = lost
             self._let_go()
-            self._heads.insist()
+            self._witness.insist()
 
-    def _gather(self, first: _Job) -> list[_Job]:
-        jobs: list[_Job] = [first]
+    def _gather(self, first: Job) -> list[Job]:
+        jobs: list[Job] = [first]
         while len(jobs) < _MOST_IN_A_BATCH:
             try:
                 job = self._jobs.get_nowait()
@@ -264,24 +217,25 @@ class SqliteStore:
             jobs.append(job)
         return jobs
 
-    def _commit(self, batch: list[_Job]) -> None:
+    def _commit(self, batch: list[Job]) -> None:
         try:
             self._files.check_same()
             generation = self._transact_with_reserve(batch)
-            self._check_same()
+            self._witness.check()
         except (sqlite3.Error, JournalError, OSError) as error:
             failure = self._failure(error)
             for job in batch:
                 job.fail(failure)
             return
         self._problem = None
+        self._reserve.take()
         self._since_merge += len(batch)
         for job in batch:
             job.resolve()
-        self._note_head(generation)
-        self._reserve.take()
+        assert self._number is not None
+        self._witness.note(generation, self._number)
 
-    def _transact_with_reserve(self, batch: list[_Job]) -> int:
+    def _transact_with_reserve(self, batch: list[Job]) -> int:
         """On a full disk once more in the room that was kept: new work is refused then, and results are saved."""
         was_held = self._reserve.is_held
         try:
@@ -293,17 +247,6 @@ class SqliteStore:
         self._let_go()
         return self._transact(batch)
 
-    def _check_same(self) -> None:
-        """Raise StoreLost if the journal was removed, replaced or put back under our hands."""
-        self._files.check_same()
-        if self._heads.is_overwritten():
-            raise StoreLost(_PUT_BACK)
-
-    def _note_head(self, generation: int) -> None:
-        """Say how far the journal has come. Not before a generation began that is due: it must be seen again."""
-        if self._number is not None and (self.restored is None or generation >= self.restored.generation):
-            self._heads.write(Head(self._journal_id, generation, self._number, self._opening))
-
     def _failure(self, error: Exception) -> JournalError:
         """What the whole batch failed with. A replaced file ends the store; the rest may pass."""
         failure = translated(error) if isinstance(error, sqlite3.Error) else error
@@ -312,15 +255,15 @@ class SqliteStore:
         self._problem = str(failure)
         self._let_go()
         try:
-            self._check_same()
+            self._witness.check()
         except StoreLost as lost:
             self._ended = lost
         if isinstance(self._ended, StoreLost):
-            self._heads.insist()
+            self._witness.insist()
             return self._ended
         return failure
 
-    def _transact(self, batch: list[_Job]) -> int:
+    def _transact(self, batch: list[Job]) -> int:
         """Answers the generation in which it was written."""
         try:
             connection = self._begin()
@@ -329,10 +272,10 @@ class SqliteStore:
             self._attempted = number
             transaction = Queries(connection)
             if not self._has_written:
-                transaction.change("add_opening", opening=self._opening, first_batch=number)
-                transaction.change("name_journal", opening=self._opening)
+                transaction.change("add_opening", opening=self._witness.opening, first_batch=number)
+                transaction.change("name_journal", opening=self._witness.opening)
             for job in batch:
-                self._run(connection, transaction, job)
+                job.run(connection, transaction)
             generation = self._mark(transaction, before, number)
         except sqlite3.Error as error:
             raise translated(error) from error
@@ -349,9 +292,9 @@ class SqliteStore:
         return generation
 
     def _mark(self, transaction: Queries, before: int, number: int) -> int:
-        row = transaction.one("mark_batch", before=before, number=number, heads=int(self._heads.is_kept))
+        row = transaction.one("mark_batch", before=before, number=number, heads=int(self._witness.has_heads))
         if row is None:
-            self._ended = StoreLost(_PUT_BACK)
+            self._ended = StoreLost(PUT_BACK)
             raise self._ended
         generation: int = row["generation"]
         return generation
@@ -369,25 +312,6 @@ class SqliteStore:
                     raise
                 self._problem = str(failure)
         raise StoreLocked
-
-    def _run(self, connection: sqlite3.Connection, transaction: Queries, job: _Job) -> None:
-        if job.outcome is _DROPPED or not job.begin():
-            job.outcome = _DROPPED
-            return
-        connection.execute("SAVEPOINT operation")
-        try:
-            job.outcome = job.operation(transaction)
-        except sqlite3.Error as error:
-            refusal = refused(error)
-            if refusal is None or not connection.in_transaction:
-                raise
-            job.outcome = _Failed(refusal)
-        except Exception as error:
-            # The rules said no, or an operation is wrong: its own writes go, the others' stay.
-            job.outcome = _Failed(error)
-        if isinstance(job.outcome, _Failed):
-            connection.execute("ROLLBACK TO operation")
-        connection.execute("RELEASE operation")
 
     def _found_after_all(self, number: int) -> bool:
         """After an error of COMMIT: let go of every connection, so that the file itself is read, and look.
@@ -420,7 +344,7 @@ class SqliteStore:
         """Merge the WAL when it has grown, and put right what is beside it; the futures are resolved already."""
         if self._connection is None or self._since_merge * self._pages_per_operation < _MERGE_PAGES:
             return
-        self._heads.tend()
+        self._witness.tend()
         if self._files.place.mode is not Mode.WAL:
             self._since_merge = 0
             return
@@ -432,7 +356,7 @@ class SqliteStore:
         self._pages_per_operation = max(1.0, pages / self._since_merge)
         self._since_merge = 0
 
-    def _bury(self, batch: list[_Job], death: BaseException) -> None:
+    def _bury(self, batch: list[Job], death: BaseException) -> None:
         error = StoreLost(f"The writer ended: {type(death).__name__}.")
         with self._state:
             self._problem = str(error)
@@ -448,7 +372,7 @@ class SqliteStore:
             self._fail_waiting(error)
             self._writer = None
             if isinstance(self._ended, StoreLost):
-                self._heads.insist()
+                self._witness.insist()
 
     def _is_last(self, number: int) -> bool:
         try:

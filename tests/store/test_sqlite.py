@@ -20,6 +20,7 @@ import pytest
 from journal.errors import JournalDamaged, JournalForeign, JournalNewer, StoreClosed, StoreFull, StoreLocked, StoreLost
 from journal.records import RunState
 from journal.service import peek_unfinished
+from journal.store import reserve
 from journal.store.base import Store
 from journal.store.sqlite import SqliteStore
 from tests.store.contract import Gate, StoreContract, has, put
@@ -334,9 +335,10 @@ def test_a_short_lock_is_waited_for(store: SqliteStore, folder: Path) -> None:
         assert waiting.result() == 1
 
 
-def test_a_full_journal_refuses_and_goes_on_when_there_is_room(store: SqliteStore) -> None:
-    store.submit(put("x")).result()
+def test_a_full_journal_refuses_and_goes_on_when_there_is_room(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reserve, "SIZE", 1 << 60)
     store._reserve.give_up()
+    store.submit(put("x")).result()
     assert store._connection is not None
     pages = store._connection.execute("pragma page_count").fetchone()["page_count"]
     store._connection.execute(f"pragma max_page_count = {pages + 5}")
@@ -346,6 +348,7 @@ def test_a_full_journal_refuses_and_goes_on_when_there_is_room(store: SqliteStor
     assert isinstance(refused.exception(), StoreFull)
     assert store.problem == str(StoreFull())
     assert [has(store, name) for name in ("x", "big")] == [True, False]
+    monkeypatch.undo()
     assert store.submit(put("big", b"x" * 1_000_000)).result() == 1
     assert store.problem is None
 
