@@ -128,7 +128,7 @@ def test_every_place_names_the_same_version() -> None:
     manifest = re.search(r"^version: (\S+)$", (ROOT / "plugin.yaml").read_text(encoding="utf-8"), re.M)
     project = re.search(r'^version = "(\S+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.M)
     loaded = re.search(r'^VERSION = "(\S+)"$', (ROOT / "bridge" / "edition.py").read_text(encoding="utf-8"), re.M)
-    changes = re.search(r"^## (\S+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    changes = re.search(r"^## (\d\S*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
 
     assert manifest
     assert [found and found[1] for found in (project, loaded, changes)] == [manifest[1]] * 3
