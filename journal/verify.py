@@ -37,9 +37,9 @@ def verify(folder: Path) -> Iterator[Progress]:
     looker = Looker(folder)
     yield from _check(looker, "file", "quick_check", lambda row: "" if row["quick_check"] == "ok" else row["quick_check"])
     yield from _check(looker, "references", "foreign_key_check", _dangling)
-    for part, query in (("blobs", "blobs_after"), ("nodes", "nodes_after")):
-        yield from _pages(looker, part, query, _wrong_body)
-    yield from _pages(looker, "checkpoints", "checkpoints_after", _Trees().wrong)
+    yield from _pages(looker, "blobs", lambda tx, after: tx.all("blobs_after", after=after, most=_PAGE), _wrong_body)
+    yield from _pages(looker, "nodes", lambda tx, after: tx.all("nodes_after", after=after, most=_PAGE), _wrong_body)
+    yield from _pages(looker, "checkpoints", lambda tx, after: tx.all("checkpoints_after", after=after, most=_PAGE), _Trees().wrong)
 
 
 def _check(looker: Looker, part: str, pragma: str, wrong: Callable[[Row], str]) -> Iterator[Progress]:
@@ -54,12 +54,15 @@ def _dangling(row: Row) -> str:
     return f"A record of {row['table']} points to one of {row['parent']} that is not there."
 
 
-def _pages(looker: Looker, part: str, query: str, wrong: Callable[[Reader, Row], str]) -> Iterator[Progress]:
+type _More = Callable[[Reader, int], list[Row]]
+
+
+def _pages(looker: Looker, part: str, more: _More, wrong: Callable[[Reader, Row], str]) -> Iterator[Progress]:
     """Page by page, so that neither memory nor the owner's log grows with the journal."""
     last, done, total = 0, 0, 0
 
     def page(tx: Reader) -> tuple[list[int], list[str]]:
-        rows = tx.all(query, after=last, most=_PAGE)
+        rows = more(tx, last)
         return [row["id"] for row in rows], [fault for row in rows if (fault := wrong(tx, row))]
 
     while True:

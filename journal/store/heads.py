@@ -16,7 +16,6 @@ from pathlib import Path
 
 NAME = "journal.head"
 SIZE = 256
-_PROMPT = 2
 _MAGIC = "durable-journal-head-1"
 
 
@@ -140,21 +139,18 @@ class Heads:
         return not any(copy.exists() for copy in self._copies)
 
     def write(self, head: Head) -> None:
-        """Rewrite the first two copies; the others follow when the log is merged, and at the end."""
         self._last = head.encode()
-        for copy in self._copies[:_PROMPT]:
+        for copy in self._copies:
             self.is_kept |= copy.write(self._last)
 
     def is_overwritten(self) -> bool:
         return any([copy.is_overwritten() for copy in self._copies])
 
     def tend(self) -> None:
-        """Open again what was removed or replaced meanwhile, and bring every copy up to date."""
-        for number, copy in enumerate(self._copies):
-            moved = copy.is_moved()
-            if moved:
+        """Open again what was removed or replaced meanwhile."""
+        for copy in self._copies:
+            if self._last and copy.is_moved():
                 copy.let_go()
-            if self._last and (moved or number >= _PROMPT):
                 copy.write(self._last)
 
     def insist(self) -> None:

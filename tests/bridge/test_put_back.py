@@ -1,0 +1,108 @@
+"""A journal that was put back: nothing runs a second time by itself, and a person is told what is not known (CONTRACT §4, `restored`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.scenes import ended, hold_in_effect, script_effect, status
+from tests.support.story import Panel
+
+
+def kept(*places: Path) -> dict[Path, bytes]:
+    """What a backup reads: the files one after the other."""
+    files = [file for place in places for file in (sorted(place.rglob("*")) if place.is_dir() else [place])]
+    return {file: file.read_bytes() for file in files if file.is_file()}
+
+
+def write_back(backup: dict[Path, bytes]) -> None:
+    """As Agent Zero's own restore does it: over what is there, in place, whether a server runs or not."""
+    for path, content in backup.items():
+        path.write_bytes(content)
+
+
+def begin_held(world, model, gate):
+    """A run that is held for its cut-off effect."""
+    script_effect(model, gate)
+    (world.folder / "tmp").mkdir(exist_ok=True)
+    world.start()
+    return hold_in_effect(world)
+
+
+def go_on_and_finish(world, chat):
+    panel = Panel(world.client())
+    assert panel.decide(panel.wait_held(chat), "confirmed_completed", "seen", result_text="done a").status == 200
+    assert ended(world, chat) == "completed"
+    assert world.effects() == ["start a"]
+
+
+def test_an_older_journal_holds_what_was_unfinished_in_it_and_says_why(world, model, gate):
+    chat = begin_held(world, model, gate)
+    world.stop()
+    backup = kept(world.data_folder / "journal.db", world.data_folder / "journal.db-wal")
+    world.start()
+    go_on_and_finish(world, chat)
+    world.stop()
+    for part in world.data_folder.glob("journal.db*"):
+        part.unlink()
+    write_back(backup)
+
+    world.start()
+
+    client, panel = world.client(), Panel(world.client())
+    detail = panel.wait_held(chat)
+    assert detail["run"]["reason"]["code"] == "restored"
+    assert "put back to an earlier state" in detail["run"]["reason"]["text"]
+    assert "put back to an earlier state" in status(world)["restored"]
+    (banner,) = [each for each in client.call("banners")["banners"] if each["id"] == "durable_execution-holds"]
+    assert "put back to an earlier state" in banner["html"]
+    client.wait_log(chat, "warning", "put back to an earlier state")
+    assert "put back to an earlier state" in world.output()
+
+    # the chat knows more than the journal that came back: that is the next thing to decide, and nothing is overwritten
+    history = client.history(chat)
+    assert panel.decide(detail, "new_attempt").status == 200
+    client.wait(lambda: panel.wait_held(chat)["run"]["reason"]["code"] == "chat_moved_on", what="the chat to be looked at")
+    assert client.history(chat) == history
+    assert world.effects() == ["start a"]
+
+
+def test_the_hosts_whole_restore_over_a_running_server_ends_the_store_and_is_seen_at_the_next_start(world, model, gate):
+    chat = begin_held(world, model, gate)
+    backup = kept(world.data_folder, world.usr / "durable_execution.head")
+    go_on_and_finish(world, chat)
+
+    write_back(backup)
+
+    client = world.client()
+    client.wait(lambda: "put back" in (status(world)["store_problem"] or ""), what="the store to end")
+    other = client.create_chat()
+    client.send(other, "please")
+    assert "nothing was started" in client.wait_log(other, "warning", "Message not recorded")["content"]
+    assert world.effects() == ["start a"]
+
+    world.restart()
+
+    detail = Panel(world.client()).wait_held(chat)
+    assert detail["run"]["reason"]["code"] == "restored"
+    assert world.effects() == ["start a"]
+
+
+def test_the_same_restore_while_the_server_is_down_is_told_by_the_copy_outside_the_backup(world, model, gate):
+    chat = begin_held(world, model, gate)
+    backup = kept(world.data_folder, world.usr / "durable_execution.head")
+    go_on_and_finish(world, chat)
+    world.stop()
+    write_back(backup)
+
+    world.start()
+
+    assert Panel(world.client()).wait_held(chat)["run"]["reason"]["code"] == "restored"
+    assert world.effects() == ["start a"]
+
+
+def test_a_quiet_server_that_is_killed_is_not_taken_for_restored(world, model, gate):
+    chat = begin_held(world, model, gate)
+    world.restart()
+
+    assert status(world)["restored"] is None
+    assert Panel(world.client()).wait_held(chat)["run"]["reason"]["code"] == "outcome_unknown"
