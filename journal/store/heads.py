@@ -1,6 +1,6 @@
 """Small files beside the journal that say how far it has come, so that one that was put back is noticed.
 
-A head is written after the commit that it names and not synced, so it may lag behind, and never runs ahead. A copy
+A head is written in a pause after the commit that it names, and not synced: it may lag behind, and never runs ahead. A copy
 that cannot be written is left behind and tried again later: a head never fails a write. Each copy is one line of
 text with a checksum of its own, rewritten in place.
 """
@@ -81,6 +81,9 @@ class HeadFile:
         self._written = data
         return True
 
+    def holds(self, data: bytes) -> bool:
+        return self._file is not None and self._written == data
+
     def is_overwritten(self) -> bool:
         """Somebody else wrote into the file that is open here."""
         if self._file is None:
@@ -127,43 +130,44 @@ class Heads:
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._copies = [HeadFile(path) for path in paths]
-        self._last = b""
+        self.newest: Head | None = None
         self.is_kept = False
         """At least one copy is written and synced to its place."""
 
     def found(self) -> list[Head]:
-        return [head for copy in self._copies if (head := copy.read()) is not None]
+        heads = [head for copy in self._copies if (head := copy.read()) is not None]
+        self.is_kept = bool(heads)
+        return heads
 
     def all_missing(self) -> bool:
         """No copy exists. One that exists and cannot be read may be torn by a power cut: that proves nothing."""
         return not any(copy.exists() for copy in self._copies)
 
-    def write(self, head: Head) -> None:
-        self._last = head.encode()
+    def keep(self) -> None:
+        """Bring every copy up to date, and make again what was removed or replaced meanwhile."""
+        if self.newest is None:
+            return
+        data = self.newest.encode()
         for copy in self._copies:
-            self.is_kept |= copy.write(self._last)
+            if copy.is_moved():
+                copy.let_go()
+            if not copy.holds(data):
+                self.is_kept |= copy.write(data)
 
     def is_overwritten(self) -> bool:
         return any([copy.is_overwritten() for copy in self._copies])
-
-    def tend(self) -> None:
-        """Open again what was removed or replaced meanwhile."""
-        for copy in self._copies:
-            if self._last and copy.is_moved():
-                copy.let_go()
-                copy.write(self._last)
 
     def insist(self) -> None:
         """Say once more, at every place, how far the journal had come: it was put back, and the next opening must see it."""
         for copy in self._copies:
             copy.let_go()
-            if self._last:
-                copy.write(self._last)
+        self.keep()
+        for copy in self._copies:
             copy.let_go()
 
     def close(self) -> None:
         """The last word, synced."""
-        self.tend()
+        self.keep()
         for copy in self._copies:
             copy.sync()
             copy.let_go()

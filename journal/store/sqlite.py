@@ -36,6 +36,7 @@ _MOST_IN_A_BATCH = 256
 _LOCK_ATTEMPTS = 8
 _LOOKS = 8
 _LOOK_SECONDS = 0.25
+_BREATH_SECONDS = 0.05
 _IDLE_SECONDS = 5.0
 _MERGE_PAGES = 250
 _PAGES_PER_OPERATION = 10.0
@@ -186,19 +187,21 @@ class SqliteStore:
             self._bury(batch, death)
 
     def _next(self) -> Job | None:
-        """What is to be done next. While there is nothing, see now and then that the journal is still ours."""
+        """What is to be done next. In a pause the heads are written, and now and then it is seen that the journal is still ours."""
+        patience = _BREATH_SECONDS
         while True:
             try:
-                return self._jobs.get(timeout=_IDLE_SECONDS)
+                return self._jobs.get(timeout=patience)
             except queue.Empty:
                 self._look_after()
+                patience = _IDLE_SECONDS
 
     def _look_after(self) -> None:
         if self._ended:
             return
         try:
             self._witness.check()
-            self._witness.tend()
+            self._witness.keep()
         except StoreLost as lost:
             self._ended = lost
             self._let_go()
@@ -230,10 +233,10 @@ class SqliteStore:
         self._problem = None
         self._reserve.take()
         self._since_merge += len(batch)
-        for job in batch:
-            job.resolve()
         assert self._number is not None
         self._witness.note(generation, self._number)
+        for job in batch:
+            job.resolve()
 
     def _transact_with_reserve(self, batch: list[Job]) -> int:
         """On a full disk once more in the room that was kept: new work is refused then, and results are saved."""
@@ -344,7 +347,7 @@ class SqliteStore:
         """Merge the WAL when it has grown, and put right what is beside it; the futures are resolved already."""
         if self._connection is None or self._since_merge * self._pages_per_operation < _MERGE_PAGES:
             return
-        self._witness.tend()
+        self._witness.keep()
         if self._files.place.mode is not Mode.WAL:
             self._since_merge = 0
             return

@@ -52,11 +52,11 @@ class Witness:
     def note(self, generation: int, number: int) -> None:
         """Say how far the journal has come. Not before a generation began that is due: it must be seen again."""
         if self.restored is None or generation >= self.restored.generation:
-            self._heads.write(Head(self._journal_id, generation, number, self.opening))
+            self._heads.newest = Head(self._journal_id, generation, number, self.opening)
 
-    def tend(self) -> None:
-        """Put right what was removed beside the journal."""
-        self._heads.tend()
+    def keep(self) -> None:
+        """Write the head files, also where they were removed."""
+        self._heads.keep()
 
     def insist(self) -> None:
         """The journal was taken from us: leave at every place how far it had come, so that the next opening sees it."""

@@ -49,6 +49,12 @@ class Guarded(World):
         """What these files hold now, to be written back later as a restore does: over what is there, in place."""
         return {path: path.read_bytes() for path in files if path.exists()}
 
+    def pause(self) -> None:
+        """Until the head files say how far the journal has come."""
+        number = self.journal._store.read(lambda tx: tx.one("batch_number"))["number"]  # type: ignore[index]
+        while any((head := copy.read()) is None or head.number != number for copy in map(heads.HeadFile, self.all_heads)):
+            os.sched_yield()
+
     @property
     def reason(self) -> str | None:
         return self.journal.restored.reason if self.journal.restored else None
@@ -142,6 +148,7 @@ def test_a_torn_head_counts_as_missing_and_the_others_tell(world: Guarded, run: 
 
 def test_a_lost_tail_of_the_log_is_an_earlier_state(world: Guarded, run: Run, tmp_path: Path) -> None:
     world.done(run, tool(1))
+    world.pause()
     crashed = Guarded(tmp_path / "other" / "journal")
     crashed.close()
     shutil.rmtree(crashed.folder)
@@ -190,6 +197,7 @@ def test_the_branch_of_a_copy_that_went_further_is_not_ours(world: Guarded, run:
 
 
 def test_a_journal_without_any_of_its_head_files_was_moved(world: Guarded, run: Run) -> None:
+    world.restart()
     world.close()
     for path in world.all_heads:
         path.unlink()
@@ -300,7 +308,7 @@ def test_heads_that_lag_behind_are_what_a_power_cut_leaves(world: Guarded, run: 
     states: list[dict[Path, bytes]] = []
     for step in range(2, 6):
         world.done(run, model(step))
-        world.journal._store.submit(lambda tx: None).result()
+        world.pause()
         states.append(world.kept(*world.all_heads))
     for state in states:
         world.close()
@@ -494,6 +502,7 @@ def test_a_message_that_would_go_out_by_itself_is_offered(world: Guarded, run: R
 
 
 def test_a_run_that_cannot_be_read_is_held_as_well(world: Guarded, run: Run) -> None:
+    world.restart()
     world.close()
     connection = sqlite3.connect(world.folder / "journal.db")
     connection.execute("update runs set mode = x'5b'")
@@ -517,6 +526,7 @@ def test_a_file_put_back_under_the_open_journal_ends_it_and_the_next_opening_kno
     world.close()
     old = world.kept(world.folder / "journal.db", *world.all_heads)
     world.open()
+    world.pause()
     world.done(run, tool(1))
     write_back(old)
 
@@ -549,8 +559,10 @@ def test_a_database_put_back_alone_is_noticed_by_its_number(world: Guarded, run:
 def test_an_idle_journal_notices_it_too(world: Guarded, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite, "_IDLE_SECONDS", 0.02)
     world.restart()
+    world.pause()
     old = world.kept(*world.all_heads)
     world.done(run, tool(1))
+    world.pause()
 
     write_back(old)
 
