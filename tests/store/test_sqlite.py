@@ -86,6 +86,7 @@ def test_folder_and_files_are_the_owners_alone(folder: Path) -> None:
         store.submit(put("x")).result()
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
         store.close()
+        modes |= {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
     finally:
         os.umask(before)
 
