@@ -33,7 +33,7 @@ class Files:
         self.lock = folder / "journal.lock"
         self.head = folder / heads.NAME
         self.reserve = folder / reserve.NAME
-        self._seen: dict[Path, tuple[int, int] | None] = {}
+        self._seen: dict[str, tuple[int, int] | None] = {}
 
     def make_folder(self) -> None:
         """The folder is the owner's alone. Raises UnsafeFileSystem before anything is made."""
@@ -100,13 +100,13 @@ class Files:
     def remember(self) -> None:
         """Note which files these are, once SQLite has them open; what is noted already must not change."""
         for path in (self.journal, self.wal, self.lock):
-            self._seen.setdefault(path, _identity(path))
+            self._seen.setdefault(str(path), _identity(str(path)))
 
     def check_same(self) -> None:
         """Raise StoreLost if a file was removed or replaced under the open journal."""
         for path, before in self._seen.items():
             if _identity(path) != before:
-                raise StoreLost(f"{path.name} was removed or replaced while the journal was open.")
+                raise StoreLost(f"{Path(path).name} was removed or replaced while the journal was open.")
 
 
 def _sync(path: Path) -> None:
@@ -117,9 +117,9 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: str) -> tuple[int, int] | None:
     try:
-        now = path.lstat()
+        now = os.lstat(path)  # twice as fast as a Path, and in the way of every commit
     except FileNotFoundError:
         return None
     return now.st_dev, now.st_ino

@@ -7,6 +7,7 @@ text with a checksum of its own, rewritten in place.
 
 from __future__ import annotations
 
+import itertools
 import os
 import zlib
 from collections.abc import Iterable
@@ -130,6 +131,7 @@ class Heads:
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._copies = [HeadFile(path) for path in paths]
+        self._turn = itertools.cycle(self._copies)
         self.newest: Head | None = None
         self.is_kept = False
         """At least one copy is written and synced to its place."""
@@ -154,8 +156,11 @@ class Heads:
             if not copy.holds(data):
                 self.is_kept |= copy.write(data)
 
-    def is_overwritten(self) -> bool:
-        return any([copy.is_overwritten() for copy in self._copies])
+    def is_overwritten(self, *, whole: bool) -> bool:
+        """Whether somebody else wrote into a copy: `whole` asks all of them, else the next one in turn."""
+        if whole:
+            return any([copy.is_overwritten() for copy in self._copies])
+        return next(self._turn).is_overwritten()
 
     def insist(self) -> None:
         """Say once more, at every place, how far the journal had come: it was put back, and the next opening must see it."""

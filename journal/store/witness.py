@@ -43,10 +43,10 @@ class Witness:
         elif heads:
             self.notes = [*self.notes, _GONE]
 
-    def check(self) -> None:
-        """Raise StoreLost if the journal was removed, replaced or put back under our hands."""
+    def check(self, *, whole: bool = True) -> None:
+        """Raise StoreLost if the journal was removed, replaced or put back under our hands. Not `whole`: one head file of several."""
         self._files.check_same()
-        if self._heads.is_overwritten():
+        if self._heads.is_overwritten(whole=whole):
             raise StoreLost(PUT_BACK)
 
     def note(self, generation: int, number: int) -> None:
