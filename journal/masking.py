@@ -2,27 +2,24 @@
 
 A secret of the host, written verbatim, becomes the host's own placeholder, which the host can turn back.
 Everything else becomes `[hidden:NAME]` and is *lossy*: the value cannot come back, so a call whose arguments
-held it is never dispatched from the record.
+held it is never dispatched from the record. How a secret may be written stands in `spellings.py`.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-from urllib.parse import quote, quote_plus
 
 from . import codec
 from .clock import Clock
 from .codec import Opaque
+from .finding import SHORTEST, Finder, Hit
 
-SHORTEST = 8
 _FRESH_SECONDS = 1.0
 _MARK = "[hidden:"
 _PLAIN_WORD = re.compile(r"[A-Za-z_]+\Z")
-_HEX = re.compile(r"%[0-9A-F]{2}")
 
 
 class Secret(NamedTuple):
@@ -39,12 +36,19 @@ class Masked:
     lossy: bool
 
 
-class _Form(NamedTuple):
-    """One way a secret may be spelled, and what is written in its place."""
+class _Known:
+    """The secrets of one moment and what finds them; replaced as a whole when they change."""
 
-    spelling: str
-    name: str
-    instead: str | None
+    def __init__(self, secrets: tuple[Secret, ...]) -> None:
+        self.secrets = secrets
+        by_value: dict[str, Secret] = {}
+        for secret in secrets:
+            known = by_value.get(secret.value)
+            if len(secret.value) >= SHORTEST and (known is None or (known.placeholder is None and secret.placeholder)):
+                by_value[secret.value] = secret
+        self.numbered = list(by_value.values())
+        self.finder = Finder(list(by_value))
+        self.placeholders = [(_to_bytes(each.placeholder), number) for number, each in enumerate(self.numbered) if each.placeholder]
 
 
 class Masker:
@@ -54,16 +58,14 @@ class Masker:
         self._source = source
         self._clock = clock or Clock()
         self._asked: float | None = None
-        self._texts: tuple[_Form, ...] = ()
-        self._bytes: tuple[_Form, ...] = ()
-        self._marks: tuple[tuple[_Form, ...], tuple[_Form, ...]] = ((), ())
+        self._known = _Known(())
         self.problem = ""
 
     def refresh(self) -> None:
         """Ask now. An error of the source is the caller's; the secrets known so far stay known."""
-        known = list(self._source())
-        texts, marks = _forms(known), _forms(known, uniform=True)
-        self._bytes, self._marks, self._texts = _in_bytes(texts), (marks, _in_bytes(marks)), texts
+        secrets = tuple(self._source())
+        if secrets != self._known.secrets:
+            self._known = _Known(secrets)
         self._asked = self._clock.monotonic()
         self.problem = ""
 
@@ -72,8 +74,7 @@ class Masker:
 
         With `names` the keys at the top level are structure, such as a tool's argument names, and stay.
         """
-        self._keep_fresh()
-        seen = _Seen(self._texts, self._bytes)
+        seen = self._pass()
         tree = codec.plain(value)
         if names and isinstance(tree, dict):
             return Masked({key: self._value(item, seen) for key, item in tree.items()}, seen.lossy)
@@ -85,12 +86,19 @@ class Masker:
 
         What a model wrote inside JSON is masked in another spelling than what a tool was given.
         """
-        self._keep_fresh()
-        return self._value(codec.plain(value), _Seen(*self._marks))
+        return self._value(codec.plain(value), self._pass(uniform=True))
 
     def text(self, text: str) -> str:
+        return self._pass().text(text)
+
+    def names_in(self, data: bytes) -> set[str]:
+        """The names of the secrets that stand in something as it is stored."""
+        seen = self._pass()
+        return {seen.known.numbered[hit.number].name for hit in seen.known.finder.find(data)}
+
+    def _pass(self, *, uniform: bool = False) -> _Pass:
         self._keep_fresh()
-        return _replace(text, self._texts, _Seen(self._texts, self._bytes))
+        return _Pass(self._known, uniform=uniform)
 
     def _keep_fresh(self) -> None:
         if self._asked is None:
@@ -103,43 +111,43 @@ class Masker:
                 self._asked = self._clock.monotonic()
                 self.problem = f"The list of secrets could not be read again: {type(error).__name__}."
 
-    def _value(self, value: Any, seen: _Seen) -> Any:
+    def _value(self, value: Any, seen: _Pass) -> Any:
         match value:
             case str():
-                return _replace(value, seen.texts, seen)
+                return seen.text(value)
             case bytes():
-                return _replace(value.decode("latin-1"), seen.bytes, seen, _as_bytes).encode("latin-1")
+                return seen.data(value)
             case list():
                 return [self._value(item, seen) for item in value]
             case dict():
                 return self._deep_dict(value, seen)
             case Opaque():
-                return Opaque(value.type_name, _replace(value.text, seen.texts, seen))
+                return Opaque(value.type_name, seen.text(value.text))
             case bool() | None:
                 return value
             case int() | float():
                 return self._number(value, seen)
         return value
 
-    def _deep_dict(self, value: dict[Any, Any], seen: _Seen) -> dict[Any, Any]:
+    def _deep_dict(self, value: dict[Any, Any], seen: _Pass) -> dict[Any, Any]:
         result: dict[Any, Any] = {}
         for key, item in value.items():
             masked = self._key(key, seen)
             result[key if masked == key else codec.unused_key(masked, result)] = self._value(item, seen)
         return result
 
-    def _key(self, key: Any, seen: _Seen) -> Any:
+    def _key(self, key: Any, seen: _Pass) -> Any:
         if isinstance(key, str) and _PLAIN_WORD.match(key):
             return key
         if isinstance(key, tuple):
             return tuple(self._key(part, seen) for part in key)
         return self._value(key, seen)
 
-    def _number(self, value: int | float, seen: _Seen) -> Any:
+    def _number(self, value: int | float, seen: _Pass) -> Any:
         if isinstance(value, int) and value.bit_length() > 1024:
             return value
         text = repr(value)
-        masked = _replace(text, seen.texts, seen)
+        masked = seen.text(text)
         return value if masked == text else masked
 
 
@@ -159,89 +167,65 @@ def has_hidden(value: Any) -> bool:
     return False
 
 
-class _Seen:
-    """The tables for one value; collects whether anything was hidden for good."""
+class _Pass:
+    """One value being masked: collects whether anything was hidden for good."""
 
-    def __init__(self, texts: tuple[_Form, ...], in_bytes: tuple[_Form, ...]) -> None:
-        self.texts, self.bytes = texts, in_bytes
+    def __init__(self, known: _Known, *, uniform: bool) -> None:
+        self.known = known
         self.lossy = False
+        self._uniform = uniform
+
+    def text(self, text: str) -> str:
+        if len(text) < SHORTEST:
+            return text
+        data = _to_bytes(text)
+        masked = self.data(data)
+        return text if masked is data else masked.decode("utf-8", "surrogatepass")
+
+    def data(self, data: bytes) -> bytes:
+        hits = self.known.finder.find(data)
+        if self._uniform:
+            hits += self._placeholders(data)
+        if not hits:
+            return data
+        pieces, end = [], 0
+        for start, stop, group in _merged(hits):
+            pieces += [data[end:start], self._instead(start, stop, group)]
+            end = stop
+        return b"".join([*pieces, data[end:]])
+
+    def _placeholders(self, data: bytes) -> Iterator[Hit]:
+        for placeholder, number in self.known.placeholders:
+            at = data.find(placeholder)
+            while at >= 0:
+                yield Hit(at, at + len(placeholder), number)
+                at = data.find(placeholder, at + 1)
+
+    def _instead(self, start: int, stop: int, group: list[Hit]) -> bytes:
+        over_all = [hit for hit in group if (hit.start, hit.stop) == (start, stop)]
+        if not self._uniform:
+            for hit in over_all:
+                placeholder = self.known.numbered[hit.number].placeholder
+                if hit.whole and placeholder is not None:
+                    return _to_bytes(placeholder)
+        self.lossy = True
+        numbers = {over_all[0].number} if over_all else {hit.number for hit in group}
+        names = sorted({self.known.numbered[number].name for number in numbers})
+        return _to_bytes(f"{_MARK}{'+'.join(names)}]")
 
 
-def _in_bytes(texts: tuple[_Form, ...]) -> tuple[_Form, ...]:
-    return tuple(_Form(_as_bytes(form.spelling), form.name, form.instead) for form in texts)
-
-
-def _forms(known: list[Secret], *, uniform: bool = False) -> tuple[_Form, ...]:
-    forms: dict[str, _Form] = {}
-    for secret in known:
-        if len(secret.value) < SHORTEST:
-            continue
-        if uniform and secret.placeholder:
-            forms[secret.placeholder] = _Form(secret.placeholder, secret.name, None)
-        for spelling in _spellings(secret.value):
-            verbatim = spelling == secret.value and not uniform
-            known_form = forms.get(spelling)
-            if known_form is None or (verbatim and known_form.instead is None):
-                forms[spelling] = _Form(spelling, secret.name, secret.placeholder if verbatim else None)
-    return tuple(sorted(forms.values(), key=lambda form: (-len(form.spelling), form.spelling)))
-
-
-def _spellings(value: str) -> set[str]:
-    urls = {quote(value, safe=safe, errors="surrogatepass") for safe in ("/", "", "!'()*")}
-    urls.add(quote_plus(value, errors="surrogatepass"))
-    lower = {_HEX.sub(lambda found: found[0].lower(), url) for url in urls}
-    escaped = _as_json({value})
-    escaped |= _as_json(escaped)  # a model writes tool arguments as JSON, and they may be JSON themselves
-    return {value} | escaped | urls | lower | _descriptions(value)
-
-
-def _as_json(texts: set[str]) -> set[str]:
-    return {json.dumps(text, ensure_ascii=ascii_only)[1:-1] for text in texts for ascii_only in (True, False)}
-
-
-def _descriptions(value: str) -> set[str]:
-    """As Python describes a text or its bytes; which quotation mark is escaped depends on what stands around it."""
-    plain = {repr(value)[1:-1], repr(value.encode("utf-8", "surrogatepass"))[2:-1]}
-    plain = {text.replace("\\'", "'") for text in plain}
-    return plain | {text.replace("'", "\\'") for text in plain}
-
-
-def _as_bytes(text: str) -> str:
-    """A text as its UTF-8 bytes, one character per byte: so bytes and texts share one search."""
-    return text.encode("utf-8", "surrogatepass").decode("latin-1")
-
-
-def _replace(text: str, forms: tuple[_Form, ...], seen: _Seen, spell: Callable[[str], str] = str) -> str:
-    found = [form for form in forms if form.spelling in text]
-    if not found:
-        return text
-    pieces, end = [], 0
-    for start, stop, group in _places(text, found):
-        pieces.append(text[end:start])
-        whole = next((form for at, form in group if at == start and at + len(form.spelling) == stop), None)
-        if whole is not None and whole.instead is not None:
-            pieces.append(spell(whole.instead))
+def _merged(hits: list[Hit]) -> list[tuple[int, int, list[Hit]]]:
+    """Places in order; overlapping ones are one place, so that no tail of a second secret is left over."""
+    places: list[tuple[int, int, list[Hit]]] = []
+    for hit in sorted(hits, key=lambda each: (each.start, -each.stop, not each.whole, each.number)):
+        if places and hit.start < places[-1][1]:
+            start, stop, group = places[-1]
+            places[-1] = (start, max(stop, hit.stop), [*group, hit])
         else:
-            names = [whole.name] if whole else sorted({form.name for _, form in group})
-            pieces.append(spell(f"{_MARK}{'+'.join(names)}]"))
-            seen.lossy = True
-        end = stop
-    return "".join([*pieces, text[end:]])
-
-
-def _places(text: str, found: list[_Form]) -> list[tuple[int, int, list[tuple[int, _Form]]]]:
-    """Where secrets stand; overlapping ones are one place, so that no tail of a second one is left over."""
-    hits: list[tuple[int, int, _Form]] = []
-    for form in found:
-        at = text.find(form.spelling)
-        while at >= 0:
-            hits.append((at, at + len(form.spelling), form))
-            at = text.find(form.spelling, at + 1)
-    places: list[tuple[int, int, list[tuple[int, _Form]]]] = []
-    for start, stop, form in sorted(hits, key=lambda hit: (hit[0], -hit[1])):
-        if places and start < places[-1][1]:
-            first, last, group = places[-1]
-            places[-1] = (first, max(last, stop), [*group, (start, form)])
-        else:
-            places.append((start, stop, [(start, form)]))
+            places.append((hit.start, hit.stop, [hit]))
     return places
+
+
+def _to_bytes(text: str) -> bytes:
+    """Texts are searched as their UTF-8 bytes, so that texts and bytes share one search and one kind of place."""
+    return text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,234 @@
+"""How a known secret may be written: condensed views of a text, what to look for in them, and a check at one place.
+
+A *dense* view keeps letters and digits, so that line wraps, separators and escapes fall away at once; a *digits*
+view keeps hexadecimal ones. Views are made by functions that change no length before they drop bytes, so that a
+place in a view is a place in the text. This room holds no secret: what it remembers are patterns of single characters.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from html.entities import codepoint2name
+from itertools import compress, islice
+from typing import NamedTuple
+
+_WORD = re.compile(rb"[A-Za-z0-9_-]+")
+_PLAIN = re.compile(rb"[A-Za-z0-9]")
+_ENTITY = re.compile(rb"&#(\d{2,5});")
+_FOREIGN_LETTER = re.compile(rb"[g-tv-wyzG-TV-WYZ]")  # x and u announce digits
+
+
+class View:
+    """Which bytes of a text are kept, and as what."""
+
+    def __init__(self, kept: bytes, become: bytes) -> None:
+        self._table = bytes.maketrans(kept, become)
+        self._drop = bytes(set(range(256)) - set(kept))
+        self._flags = bytes(byte in kept for byte in range(256))
+
+    def of(self, flat: bytes) -> bytes:
+        return flat.translate(self._table, self._drop)
+
+    def places(self, flat: bytes, wanted: Iterable[int]) -> dict[int, int]:
+        """Where in the text the bytes at these indexes of its view stand."""
+        kept, passed, found = compress(range(len(flat)), flat.translate(self._flags)), 0, {}
+        for index in sorted(set(wanted)):
+            found[index] = next(islice(kept, index - passed, None))
+            passed = index + 1
+        return found
+
+
+_LETTERS = bytes(range(0x41, 0x5B)) + bytes(range(0x61, 0x7B)) + b"0123456789"
+DENSE = View(_LETTERS + b"+/-_", _LETTERS + b"+/+/")  # both alphabets of base64 at once
+DIGITS = View(b"0123456789abcdefABCDEF", b"0123456789abcdefabcdef")
+
+
+# -- texts of the same length, easier to condense -------------------------------------------------
+
+
+def _of_equal_length(*pairs: tuple[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:
+    return tuple((written, becomes + bytes(len(written) - len(becomes))) for written, becomes in pairs)
+
+
+_BREAKS = {
+    "\\": _of_equal_length((b"\\n", b""), (b"\\r", b""), (b"\\t", b"")),
+    "%0": _of_equal_length((b"%0A", b""), (b"%0a", b""), (b"%0D", b""), (b"%0d", b"")),
+}
+_SIGNS = {
+    "%2": _of_equal_length((b"%2B", b"+"), (b"%2b", b"+"), (b"%2F", b"/"), (b"%2f", b"/")),
+    "\\u002": _of_equal_length((b"\\u002B", b"+"), (b"\\u002b", b"+"), (b"\\u002F", b"/"), (b"\\u002f", b"/")),
+}
+_PREFIX = re.compile(rb"0[\s\0]*[xX]|\\[\s\0]*u[\s\0]*0[\s\0]*0")
+
+
+def unbroken(data: bytes, text: str) -> bytes:
+    """Line breaks that are written as characters are blanked; the same object if there are none."""
+    if "\\" not in text and "%0" not in text:
+        return data
+    return _replaced(data, text, _BREAKS)
+
+
+def plain_signs(data: bytes, text: str) -> bytes:
+    """The two characters of base64 that are no letters, where a URL or a page escapes them."""
+    return _replaced(data, text, _SIGNS) if "%2" in text or "\\u002" in text else data
+
+
+def _replaced(data: bytes, text: str, table: dict[str, tuple[tuple[bytes, bytes], ...]]) -> bytes:
+    flat = data
+    for sign, pairs in table.items():
+        if sign in text:
+            for written, becomes in pairs:
+                flat = flat.replace(written, becomes)
+    return data if flat == data else flat
+
+
+def bare_digits(data: bytes, text: str) -> bytes:
+    """What stands between the hexadecimal digits of a text and is written with digits itself is blanked."""
+    if "0x" in text or "0X" in text or "\\u00" in text:
+        data = _PREFIX.sub(lambda found: bytes(len(found[0])), data)
+    return _ENTITY.sub(_as_hex, data) if "&#" in text else data
+
+
+def _as_hex(found: re.Match[bytes]) -> bytes:
+    digits = b"%02x" % int(found[1])
+    return digits.ljust(len(found[0]), b"\0")
+
+
+def is_hex(part: bytes) -> bool:
+    """Whether nothing but digits and separators stands in a part of a text."""
+    return _FOREIGN_LETTER.search(part) is None
+
+
+# -- what to look for -----------------------------------------------------------------------------
+
+
+class Core(NamedTuple):
+    """The longest part of a secret that no escape changes, as it stands in a dense view; `before`: characters of the secret before it."""
+
+    text: str
+    before: int
+
+
+class Base64(NamedTuple):
+    """The characters that a secret alone determines, in one alignment; `lead`, `trail`: neighbours that hold a part of it."""
+
+    text: str
+    lead: int
+    trail: int
+
+
+def core(value: str) -> Core | None:
+    data = value.encode("utf-8", "surrogatepass")
+    longest = max(_WORD.finditer(data), key=lambda found: len(found[0]), default=None)
+    if longest is None or not _PLAIN.search(longest[0]):
+        return None
+    return Core(DENSE.of(longest[0]).decode(), len(data[: longest.start()].decode("utf-8", "surrogatepass")))
+
+
+def digit_forms(value: str) -> set[str]:
+    """Of the bytes, and of the characters as a text names them one by one."""
+    units = value.encode("utf-16-be", "surrogatepass").hex()
+    named = (units[at : at + 4].removeprefix("00") for at in range(0, len(units), 4))
+    return {value.encode("utf-8", "surrogatepass").hex(), "".join(named)}
+
+
+def base64_forms(data: bytes) -> list[Base64]:
+    """One for each place that a secret may have among the threes of bytes."""
+    forms = []
+    for offset in range(3):
+        written = base64.b64encode(bytes(offset) + data)
+        first, last = -(-8 * offset // 6), 8 * (offset + len(data)) // 6
+        forms.append(Base64(written[first:last].decode(), first - 8 * offset // 6, 1 if 8 * (offset + len(data)) % 6 else 0))
+    return forms
+
+
+# -- a check at one place -------------------------------------------------------------------------
+
+_END_OF_LINE = rb"(?:\\?\r?\n|\r|\\+r\\+n|\\+[nr]|%0[dD]%0[aA]|%0[aAdD])"
+_GAP = rb"(?>[ \t]*(?:" + _END_OF_LINE + rb"(?:[ \t>|]|\\+t)*)+)"
+_MAYBE = _GAP + rb"?"
+_TWICE = rb"(?:2" + _MAYBE + rb"5" + _MAYBE + rb")*"  # a percent sign that is escaped again and again
+_AMPS = rb"(?:" + _MAYBE.join([b"a", b"m", b"p", b";"]) + _MAYBE + rb")*"
+_NAMED = {"'": [b"'\\''", b"'\"'\"'", b"''", b"&apos;"], '"': [b'""'], "\n": [b"\r\n"]}
+_LETTER_ESCAPES = {"\n": b"n", "\r": b"r", "\t": b"t", "\b": b"b", "\f": b"f", "\v": b"v", "\a": b"a", "\x1b": b"[eE]", "\x00": b"0"}
+
+
+def match(data: bytes, at: int, value: str) -> int:
+    """Where a secret ends that begins at a place of a text, in whatever form, wrapped or not; -1 if it does not stand there.
+
+    Some texts can be read in two ways, such as a backslash and an n: as written, and as a line break.
+    """
+    value = _BACKSLASHES.sub(r"\\", value)  # however many: each way to escape them doubles them
+    return max(_match(data, at, value, reading) for reading in _READINGS)
+
+
+def _match(data: bytes, at: int, value: str, reading: _Reading) -> int:
+    for character in value:
+        found = pattern(character, reading).match(data, at)
+        if found is None:
+            return -1
+        at = found.end()
+    return at
+
+
+class _Reading(NamedTuple):
+    escaped: bool = True
+    wrap_first: bool = False
+
+
+_READINGS = (_Reading(), _Reading(wrap_first=True), _Reading(escaped=False), _Reading(escaped=False, wrap_first=True))
+_BACKSLASHES = re.compile(r"\\+")
+
+
+@lru_cache(maxsize=4096)
+def pattern(character: str, reading: _Reading = _READINGS[0]) -> re.Pattern[bytes]:
+    """One character in every form, perhaps after a line wrap."""
+    raw = _raw(character)
+    ways = rb"|".join([*_escapes(character), raw] if reading.escaped else [raw])
+    wrap = _MAYBE if reading.wrap_first else _MAYBE + rb"?"
+    return re.compile(wrap + rb"(?:" + ways + (rb")+" if character == "\\" else rb")"))
+
+
+def _raw(character: str) -> bytes:
+    if character == "\\":
+        return rb"\\+"
+    if character == " ":
+        return rb"(?:\\* |\+|" + _GAP + rb")"
+    written = re.escape(character.encode("utf-8", "surrogatepass"))
+    return written if _PLAIN.fullmatch(written) else rb"\\*" + written
+
+
+def _escapes(character: str) -> list[bytes]:
+    code, encoded = ord(character), character.encode("utf-8", "surrogatepass")
+    units = character.encode("utf-16-be", "surrogatepass")
+    percent = [_spread([b"%", _TWICE, *_digits(b"%02x" % byte)]) for byte in encoded]
+    unicode = [_spread([rb"\\+", b"u", *_digits(units[at : at + 2].hex().encode())]) for at in range(0, len(units), 2)]
+    octal = [_spread([rb"\\+", b"0?", *_digits(b"%03o" % byte)]) for byte in encoded]
+    hexadecimal = [_spread([rb"\\+", b"x", *_digits(b"%02x" % byte)]) for byte in encoded]
+    ways = [_spread(way) for way in (percent, unicode, hexadecimal, octal)]
+    ways += [_spread([rb"\\+", b"U", *_digits(b"%08x" % code)])]
+    ways += [_spread([b"&", _AMPS, b"#0*", *_digits(b"%d" % code), b";"])]
+    ways += [_spread([b"&", _AMPS, b"#[xX]0*", *_digits(b"%x" % code), b";"])]
+    if code < 0x100:
+        ways += [_spread([rb"\\+", b"x", *_digits(b"%02x" % code)])]
+    if name := codepoint2name.get(code):
+        ways += [_spread([b"&", _AMPS, *_letters(name.encode()), b";"])]
+    if letter := _LETTER_ESCAPES.get(character):
+        ways += [_spread([rb"\\+", letter])]
+    return ways + [_spread(_letters(written)) for written in _NAMED.get(character, ())]
+
+
+def _letters(written: bytes) -> list[bytes]:
+    return [re.escape(bytes([byte])) for byte in written]
+
+
+def _digits(written: bytes) -> list[bytes]:
+    return [b"[%c%c]" % (byte, ord(chr(byte).upper())) if chr(byte).isalpha() else bytes([byte]) for byte in written]
+
+
+def _spread(parts: list[bytes]) -> bytes:
+    """Parts one after another, where a line may be wrapped between any two of them."""
+    return _MAYBE.join(parts)

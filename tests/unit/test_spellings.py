@@ -1,0 +1,223 @@
+"""Random secrets in random surroundings, in every form that the contract names: no long piece of one comes out again."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import random
+import shlex
+import string
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from journal.masking import Masker, Secret
+
+PIECE = 12
+ROUNDS = 40
+ALPHABETS = (
+    string.ascii_letters + string.digits,
+    string.ascii_letters + string.digits + "-_.",
+    string.ascii_letters + string.digits + "!@#$%^&*()+=/\\'\"`~<>,;: ",
+    string.ascii_letters + string.digits + "äß€é漢😀",
+    string.ascii_lowercase,
+    string.hexdigits,
+)
+WORDS = "the a of deploy to staging failed with code log line and retry connection refused by peer 2026-11-29 port 8080 = ( ) { } , . ; :".split()
+
+
+def secret_of(chance: random.Random) -> str:
+    alphabet = chance.choice(ALPHABETS)
+    return "k" + "".join(chance.choice(alphabet) for _ in range(chance.choice([7, 9, 11, 15, 16, 23, 31, 39, 63, 120])))
+
+
+def around(chance: random.Random) -> str:
+    return chance.choice(["", " ", "\n", "=", ": ", '"']).join(chance.choice(WORDS) for _ in range(chance.randrange(1, 12)))
+
+
+# -- forms ----------------------------------------------------------------------------------------
+
+Form = Callable[[str, random.Random], str]
+
+
+def utf8(value: str) -> bytes:
+    return value.encode()
+
+
+def ansi_c(value: str) -> str:
+    """As bash writes it in $'..'."""
+    return "$'" + "".join(f"\\{c}" if c in "'\\" else c if c.isascii() else "".join(f"\\{b:03o}" for b in c.encode()) for c in value) + "'"
+
+
+def double_quoted(value: str) -> str:
+    return '"' + "".join(f"\\{c}" if c in '$`\\"' else c for c in value) + '"'
+
+
+def backslashed(value: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_./" else f"\\{c}" for c in value)
+
+
+def all_unicode(value: str) -> str:
+    units = value.encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def in_base64(value: str, chance: random.Random, encode: Callable[[bytes], bytes] = base64.b64encode) -> str:
+    whole = chance.randbytes(chance.randrange(30)) + utf8(value) + chance.randbytes(chance.randrange(30))
+    return encode(whole).decode()
+
+
+def xxd(data: bytes, chance: random.Random) -> str:
+    lines = []
+    for at in range(0, len(data), 16):
+        line = data[at : at + 16]
+        words = " ".join(line[i : i + 2].hex() for i in range(0, len(line), 2))
+        lines.append(f"{at:08x}: {words:<39}  {''.join(chr(b) if 32 <= b < 127 else '.' for b in line)}")
+    return "\n".join(lines)
+
+
+def hexdump_c(data: bytes, chance: random.Random) -> str:
+    lines = []
+    for at in range(0, len(data), 16):
+        line = data[at : at + 16]
+        halves = "  ".join(part.hex(" ") for part in (line[:8], line[8:]) if part)
+        lines.append(f"{at:08x}  {halves:<48}  |{''.join(chr(b) if 32 <= b < 127 else '.' for b in line)}|")
+    return "\n".join(lines)
+
+
+def hexdump_words(data: bytes, chance: random.Random) -> str:
+    data += bytes(len(data) % 2)
+    lines = []
+    for at in range(0, len(data), 16):
+        line = data[at : at + 16]
+        lines.append(f"{at:07x} " + " ".join(f"{line[i + 1]:02x}{line[i]:02x}" for i in range(0, len(line), 2)))
+    return "\n".join(lines)
+
+
+def openssl_dump(data: bytes, chance: random.Random) -> str:
+    lines = []
+    for at in range(0, len(data), 16):
+        line = data[at : at + 16]
+        halves = "-".join(part.hex(" ") for part in (line[:8], line[8:]) if part)
+        lines.append(f"{at:04x} - {halves:<47}   {''.join(chr(b) if 32 <= b < 127 else '.' for b in line)}")
+    return "\n".join(lines)
+
+
+def dumped(how: Callable[[bytes, random.Random], str]) -> Form:
+    def form(value: str, chance: random.Random) -> str:
+        before = chance.randbytes(chance.randrange(40) // 2 * 2)
+        return "\n" + how(before + utf8(value) + b"rest\n", chance) + "\n"
+
+    return form
+
+
+WRAPPABLE: dict[str, Form] = {
+    "verbatim": lambda value, chance: value,
+    "JSON": lambda value, chance: json.dumps(value),
+    "JSON, not ASCII": lambda value, chance: json.dumps(value, ensure_ascii=False),
+    "JSON in JSON": lambda value, chance: json.dumps(json.dumps(value)),
+    "JSON for pages": lambda value, chance: json.dumps(value).replace("/", "\\/").replace("&", "\\u0026").replace("<", "\\u003c"),
+    "JSON, escaped throughout": lambda value, chance: all_unicode(value),
+    "URL": lambda value, chance: quote(value),
+    "URL, nothing safe": lambda value, chance: quote(value, safe=""),
+    "URL, twice": lambda value, chance: quote(quote(value, safe=""), safe=""),
+    "form": lambda value, chance: quote_plus(value),
+    "URL, escaped throughout": lambda value, chance: "".join(f"%{b:02X}" for b in utf8(value)),
+    "shell, single quotes": lambda value, chance: shlex.quote(value + " "),
+    "shell, double quotes": lambda value, chance: double_quoted(value),
+    "shell, backslashes": lambda value, chance: backslashed(value),
+    "shell, $'..'": lambda value, chance: ansi_c(value),
+    "Python": lambda value, chance: repr(value),
+    "Python, bytes": lambda value, chance: repr(utf8(value)),
+    "HTML": lambda value, chance: html.escape(value),
+    "HTML, numbers": lambda value, chance: "".join(f"&#{ord(c)};" if c in "&<>\"'" or ord(c) > 127 else c for c in value),
+    "hex": lambda value, chance: utf8(value).hex(),
+    "hex, upper": lambda value, chance: utf8(value).hex().upper(),
+    "hex inside": lambda value, chance: (chance.randbytes(9) + utf8(value) + chance.randbytes(9)).hex(),
+    "hex, colons": lambda value, chance: utf8(value).hex(":"),
+    "hex, spaces": lambda value, chance: utf8(value).hex(" "),
+    "hex, dashes": lambda value, chance: utf8(value).hex("-").upper(),
+    "hex, \\x": lambda value, chance: "".join(f"\\x{b:02x}" for b in utf8(value)),
+    "hex, 0x": lambda value, chance: ", ".join(f"0x{b:02x}" for b in utf8(value)),
+    "hex, 0x once": lambda value, chance: "0x" + utf8(value).hex(),
+    "base64": in_base64,
+    "base64, URL-safe": lambda value, chance: in_base64(value, chance, base64.urlsafe_b64encode),
+    "base64, no padding": lambda value, chance: in_base64(value, chance).rstrip("="),
+    "base64 in a URL": lambda value, chance: quote(in_base64(value, chance), safe=""),
+    "Basic": lambda value, chance: base64.b64encode(b"user:" + utf8(value)).decode(),
+}
+FORMS: dict[str, Form] = {
+    **WRAPPABLE,
+    "MIME": lambda value, chance: in_base64(value, chance, base64.encodebytes),
+    "PEM": lambda value, chance: "-----BEGIN X-----\n" + wrapped(in_base64(value, chance), 64, "\n") + "\n-----END X-----\n",
+    "xxd": dumped(xxd),
+    "hexdump -C": dumped(hexdump_c),
+    "hexdump": dumped(hexdump_words),
+    "openssl": dumped(openssl_dump),
+    "HTML, numbers throughout": lambda value, chance: "".join(f"&#{b};" for b in utf8(value)) if value.isascii() else value,
+}
+
+
+def wrapped(text: str, column: int, line_break: str) -> str:
+    return line_break.join(text[at : at + column] for at in range(0, len(text), column))
+
+
+def encodings(value: str) -> set[str]:
+    """What must not be left, each in one piece of condensed text."""
+    found = {value, utf8(value).hex()}
+    for offset in range(3):
+        data = bytes(offset) + utf8(value)
+        found.add(base64.b64encode(data).decode()[offset + 1 : len(data) * 4 // 3 - 1])
+    return found
+
+
+def leaks(value: str, text: str, surroundings: str) -> list[str]:
+    """Pieces of a secret, in any encoding, that stand in what came out and not in what stood around it."""
+    condensed = {text, "".join(text.split()), text.replace("\\n", "").replace("\\r", ""), text.replace("\\", "")}
+    low = text.lower().replace("\\x", "").replace("0x", "")
+    condensed.add("".join(c for c in low if c in "0123456789abcdef"))
+    condensed.add(text.translate(str.maketrans("-_", "+/", "\r\n\t \\")))
+    pieces = {each[at : at + PIECE] for each in encodings(value) for at in range(len(each) - PIECE + 1)} | {value}
+    return [piece for piece in pieces if any(piece in each for each in condensed) and piece not in surroundings]
+
+
+def masked(value: str, text: str, placeholder: str | None = None) -> str:
+    masker = Masker(lambda: [Secret("TOKEN", value, placeholder)])
+    once = masker.text(text)
+    assert masker.text(once) is once, "masking twice changes nothing"
+    in_bytes = masker.mask(text.encode()).value
+    assert in_bytes.decode() == once, "bytes are masked as the text is"
+    return once
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_no_form_of_a_secret_comes_through(name: str) -> None:
+    chance = random.Random(name)
+    for _ in range(ROUNDS):
+        value, before, after = secret_of(chance), around(chance), around(chance)
+        text = before + FORMS[name](value, chance) + after
+
+        once = masked(value, text)
+
+        assert "[hidden:TOKEN]" in once, (value, text)
+        assert leaks(value, once, before + " " + after) == [], (value, text, once)
+        assert once.startswith(before[:-4]), "what stands before it stays"
+        assert once.endswith(after[4:]), "what stands after it stays"
+
+
+@pytest.mark.parametrize("name", WRAPPABLE)
+def test_no_form_comes_through_a_line_wrap(name: str) -> None:
+    chance = random.Random(name)
+    for _ in range(ROUNDS):
+        value = secret_of(chance)
+        column = chance.choice([7, 16, 40, 64, 76, 80])
+        line_break = chance.choice(["\n", "\r\n", "\n    ", "\r\n\t", "\\n", "\\r\\n", "\\n  "])
+        text = "note: " + wrapped(WRAPPABLE[name](value, chance), column, line_break) + " end"
+
+        once = masked(value, text)
+
+        assert leaks(value, once, "") == [], (value, text, once)
+        assert once.startswith("note: ")
+        assert once.endswith(" end")
