@@ -135,7 +135,7 @@ class Finder:
 
     def _from_first_character(self, data: bytes, number: int) -> Iterator[Hit]:
         value = self._values[number]
-        for found in spellings.pattern(value[0]).finditer(data):
+        for found in spellings.ways(value[0])[0].finditer(data):
             stop = spellings.match(data, found.start(), value)
             if stop >= 0:
                 yield Hit(found.start(), stop, number, data[found.start() : stop] == self._data[number])

@@ -121,7 +121,7 @@ class Base64(NamedTuple):
 
 
 def core(value: str) -> Core | None:
-    data = value.encode("utf-8", "surrogatepass")
+    data = plain_signs(value.encode("utf-8", "surrogatepass"), value)
     longest = max(_WORD.finditer(data), key=lambda found: len(found[0]), default=None)
     if longest is None or not _PLAIN.search(longest[0]):
         return None
@@ -148,8 +148,10 @@ def base64_forms(data: bytes) -> list[Base64]:
 # -- a check at one place -------------------------------------------------------------------------
 
 _END_OF_LINE = rb"(?:\\?\r?\n|\r|\\+r\\+n|\\+[nr]|%0[dD]%0[aA]|%0[aAdD])"
-_GAP = rb"(?>[ \t]*(?:" + _END_OF_LINE + rb"(?:[ \t>|]|\\+t)*)+)"
+_GAP = rb"(?>[ \t]*(?:" + _END_OF_LINE + rb"(?:[ \t]|\\+t)*)+)"
+_ONE = rb"(?:[ \t]*" + _END_OF_LINE + rb"[ \t]*)"
 _MAYBE = _GAP + rb"?"
+_LATE = _GAP + rb"??"  # only if what follows is not the character itself
 _TWICE = rb"(?:2" + _MAYBE + rb"5" + _MAYBE + rb")*"  # a percent sign that is escaped again and again
 _AMPS = rb"(?:" + _MAYBE.join([b"a", b"m", b"p", b";"]) + _MAYBE + rb")*"
 _NAMED = {"'": [b"'\\''", b"'\"'\"'", b"''", b"&apos;"], '"': [b'""'], "\n": [b"\r\n"]}
@@ -159,46 +161,37 @@ _LETTER_ESCAPES = {"\n": b"n", "\r": b"r", "\t": b"t", "\b": b"b", "\f": b"f", "
 def match(data: bytes, at: int, value: str) -> int:
     """Where a secret ends that begins at a place of a text, in whatever form, wrapped or not; -1 if it does not stand there.
 
-    Some texts can be read in two ways, such as a backslash and an n: as written, and as a line break.
+    Some texts can be read in two ways, such as a backslash and an n: as written, and as a line break. All are followed.
     """
-    value = _BACKSLASHES.sub(r"\\", value)  # however many: each way to escape them doubles them
-    return max(_match(data, at, value, reading) for reading in _READINGS)
-
-
-def _match(data: bytes, at: int, value: str, reading: _Reading) -> int:
-    for character in value:
-        found = pattern(character, reading).match(data, at)
-        if found is None:
+    places = {at}
+    for character in _RUNS.sub(r"\1", value):
+        places = {found.end() for place in places for way in ways(character) if (found := way.match(data, place))}
+        if not places:
             return -1
-        at = found.end()
-    return at
+    return max(places)
 
 
-class _Reading(NamedTuple):
-    escaped: bool = True
-    wrap_first: bool = False
-
-
-_READINGS = (_Reading(), _Reading(wrap_first=True), _Reading(escaped=False), _Reading(escaped=False, wrap_first=True))
-_BACKSLASHES = re.compile(r"\\+")
+_RUNS = re.compile(r"([\\ ])\1+")  # how many there are depends on how often they were escaped, or on the wrap
 
 
 @lru_cache(maxsize=4096)
-def pattern(character: str, reading: _Reading = _READINGS[0]) -> re.Pattern[bytes]:
-    """One character in every form, perhaps after a line wrap."""
+def ways(character: str) -> tuple[re.Pattern[bytes], ...]:
+    """One character in every form, perhaps after a line wrap: one pattern for each way to read a text."""
     raw = _raw(character)
-    ways = rb"|".join([*_escapes(character), raw] if reading.escaped else [raw])
-    wrap = _MAYBE if reading.wrap_first else _MAYBE + rb"?"
-    return re.compile(wrap + rb"(?:" + ways + (rb")+" if character == "\\" else rb")"))
+    every = rb"|".join([*_escapes(character), raw])
+    if character == "\\":
+        either = rb"(?:" + _ONE + rb"?(?:" + every + rb"))+"
+        patterns = [rb"(?:" + every + rb")+", either, either + rb"(?=" + _GAP + rb")"]
+    elif character == " ":
+        patterns = [_LATE + rb" ", *(_LATE + rb"(?:" + each + rb"|" + _GAP + rb")+" for each in (raw, every + rb"|\+"))]
+    else:
+        patterns = [wrap + rb"(?:" + each + rb")" for wrap in (_LATE, _MAYBE) for each in (every, raw)]
+    return tuple(re.compile(each) for each in patterns)
 
 
 def _raw(character: str) -> bytes:
-    if character == "\\":
-        return rb"\\+"
-    if character == " ":
-        return rb"(?:\\* |\+|" + _GAP + rb")"
     written = re.escape(character.encode("utf-8", "surrogatepass"))
-    return written if _PLAIN.fullmatch(written) else rb"\\*" + written
+    return written if _PLAIN.fullmatch(written) or character == "\\" else rb"(?:\\" + _ONE + rb"?)*" + written
 
 
 def _escapes(character: str) -> list[bytes]:
@@ -210,8 +203,8 @@ def _escapes(character: str) -> list[bytes]:
     hexadecimal = [_spread([rb"\\+", b"x", *_digits(b"%02x" % byte)]) for byte in encoded]
     ways = [_spread(way) for way in (percent, unicode, hexadecimal, octal)]
     ways += [_spread([rb"\\+", b"U", *_digits(b"%08x" % code)])]
-    ways += [_spread([b"&", _AMPS, b"#0*", *_digits(b"%d" % code), b";"])]
-    ways += [_spread([b"&", _AMPS, b"#[xX]0*", *_digits(b"%x" % code), b";"])]
+    ways += [_spread([b"&", _AMPS, b"#", b"0*", *_digits(b"%d" % code), b";"])]
+    ways += [_spread([b"&", _AMPS, b"#", b"[xX]", b"0*", *_digits(b"%x" % code), b";"])]
     if code < 0x100:
         ways += [_spread([rb"\\+", b"x", *_digits(b"%02x" % code)])]
     if name := codepoint2name.get(code):

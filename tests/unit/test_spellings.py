@@ -16,7 +16,7 @@ import pytest
 from journal.masking import Masker, Secret
 
 PIECE = 12
-ROUNDS = 40
+ROUNDS = 25
 ALPHABETS = (
     string.ascii_letters + string.digits,
     string.ascii_letters + string.digits + "-_.",
@@ -25,12 +25,42 @@ ALPHABETS = (
     string.ascii_lowercase,
     string.hexdigits,
 )
-WORDS = "the a of deploy to staging failed with code log line and retry connection refused by peer 2026-11-29 port 8080 = ( ) { } , . ; :".split()
+WORDS = [
+    "the",
+    "a",
+    "of",
+    "deploy",
+    "to",
+    "staging",
+    "failed",
+    "with",
+    "code",
+    "log",
+    "and",
+    "retry",
+    "connection",
+    "refused",
+    "by",
+    "peer",
+    "2026-11-29",
+    "port",
+    "8080",
+    "=",
+    "(",
+    ")",
+    "{",
+    "}",
+    ",",
+    ".",
+    ";",
+    ":",
+]
 
 
 def secret_of(chance: random.Random) -> str:
     alphabet = chance.choice(ALPHABETS)
-    return "k" + "".join(chance.choice(alphabet) for _ in range(chance.choice([7, 9, 11, 15, 16, 23, 31, 39, 63, 120])))
+    middle = "".join(chance.choice(alphabet) for _ in range(chance.choice([6, 8, 10, 14, 15, 22, 30, 38, 62, 119])))
+    return f"k{middle}z"
 
 
 def around(chance: random.Random) -> str:
@@ -145,11 +175,11 @@ WRAPPABLE: dict[str, Form] = {
     "base64": in_base64,
     "base64, URL-safe": lambda value, chance: in_base64(value, chance, base64.urlsafe_b64encode),
     "base64, no padding": lambda value, chance: in_base64(value, chance).rstrip("="),
-    "base64 in a URL": lambda value, chance: quote(in_base64(value, chance), safe=""),
     "Basic": lambda value, chance: base64.b64encode(b"user:" + utf8(value)).decode(),
 }
 FORMS: dict[str, Form] = {
     **WRAPPABLE,
+    "base64 in a URL": lambda value, chance: quote(in_base64(value, chance), safe=""),
     "MIME": lambda value, chance: in_base64(value, chance, base64.encodebytes),
     "PEM": lambda value, chance: "-----BEGIN X-----\n" + wrapped(in_base64(value, chance), 64, "\n") + "\n-----END X-----\n",
     "xxd": dumped(xxd),
