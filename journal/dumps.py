@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from .spellings import DIGITS
 
-_SIGN = b"0000"  # a dump begins at offset zero, or shows that it does not with leading zeros
+SIGN = "0000"  # a dump begins at offset zero, or shows that it does not with leading zeros
 _LINE = re.compile(rb"^[ \t]*[0-9a-fA-F]{4,16}:?[ \t]+(?:- )?((?:(?:[0-9a-fA-F]{2}){1,4}(?:[ \t]{1,2}|-|(?=[\r\n]|\Z)))+).*$", re.MULTILINE)
 _WORD = re.compile(rb"(?<![0-9a-fA-F])([0-9a-fA-F]{2})([0-9a-fA-F]{2})(?![0-9a-fA-F])")
 _MOST_DIGITS = 32  # sixteen bytes a line; what follows is their text, which may look like digits
@@ -19,8 +19,6 @@ _MOST_DIGITS = 32  # sixteen bytes a line; what follows is their text, which may
 
 def find(data: bytes, needles: list[tuple[bytes, int]]) -> Iterator[tuple[int, int, int]]:
     """Yield (start, stop, number) of the whole lines over which a needle of hexadecimal digits stands."""
-    if _SIGN not in data:
-        return
     text = data.replace(b"\\n", b"\n\n")  # of the same length
     lines = list(_LINE.finditer(text))
     if not lines:

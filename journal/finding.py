@@ -14,9 +14,10 @@ from .sieve import Needle, Sieve
 from .spellings import DENSE, DIGITS, Base64, Core
 
 SHORTEST = 8
+_CHUNK = 128 * 1024  # what fits into a processor's cache is searched several times faster
 _PIECE = 12  # so much of a secret is too much, where a text was cut in the middle of it
 _ELLIPSIS = "…".encode().decode("latin-1")
-_MARK = re.compile(rf"\.\.\.|{_ELLIPSIS}|<<[^<>\n]{{1,80}}>>|[\[(<][^\[\]()<>\n]{{0,40}}(?:truncated|omitted)[^\[\]()<>\n]{{0,40}}[\])>]")
+_MARK = re.compile(rf"\.\.\.|{_ELLIPSIS}|<<[^<>\n]{{1,80}}>>|[\[<][^\[\]<>\n]{{0,40}}(?:truncated|omitted)[^\[\]<>\n]{{0,40}}[\]>]")
 _BARE = " \t\r\n\"'`"
 
 
@@ -46,6 +47,10 @@ class Finder:
             dense += [Needle(form.text, _Dense(number, form)) for form in spellings.base64_forms(data)]
         self._dense = Sieve(dense)
         self._digits = Sieve([Needle(form, number) for number, value in enumerate(values) for form in spellings.digit_forms(value)])
+        self._misread = [sign for _, core in cores if core for sign in spellings.misread(core.text)]
+        longest = max([0, *(len(needle.text) for needle in dense), *(len(needle.text) for needle in self._digits.needles)])
+        self._overlap = 8 * longest + 1024  # a form in a text may be longer than what is looked for in its view
+        self._chunk = max(_CHUNK, 4 * self._overlap)
         self._without_core = [number for number, core in cores if not core]
         self._pieces = _Pieces([(number, data.decode("latin-1")) for number, data in enumerate(self._data)])
         self._dense_pieces = _Pieces([(needle.sign.number, needle.text) for needle in dense if isinstance(needle.sign.form, Base64)])
@@ -53,25 +58,39 @@ class Finder:
 
     def find(self, data: bytes) -> list[Hit]:
         """Every place at which a secret stands, in no order; places may overlap."""
-        if len(data) < SHORTEST or not self._values:
+        size = len(data)
+        if size < SHORTEST or not self._values:
             return []
+        if size <= self._chunk:
+            return self._in_part(data, first=True, last=True)
+        hits: list[Hit] = []
+        for start in range(0, size - self._overlap, self._chunk - self._overlap):
+            part = data[start : start + self._chunk]
+            found = self._in_part(part, first=start == 0, last=start + self._chunk >= size)
+            hits += [hit._replace(start=hit.start + start, stop=hit.stop + start) for hit in found]
+        return hits
+
+    def _in_part(self, data: bytes, *, first: bool, last: bool) -> list[Hit]:
+        """`first`, `last`: the text begins and ends here, where something may have been cut off."""
         text = data.decode("latin-1")  # one character for each byte: what is short is found faster in a text
-        hits = self._condensed(data, data, text)
         flat = spellings.unbroken(data, text)
-        if flat is not data:
-            hits += self._condensed(data, flat, flat.decode("latin-1"))
+        if flat is data:
+            hits = self._condensed(data, data, text, first, last)
+        else:
+            hits = self._condensed(data, flat, flat.decode("latin-1"), first, last)
+            if any(sign in text for sign in self._misread):
+                hits += self._condensed(data, data, text, first, last)
         for number in self._without_core:
-            hits += self._from_first_character(data, number)
-        if "0000" in text:
-            hits += [Hit(*place) for place in dumps.find(data, [(needle.text.encode(), needle.sign) for needle in self._digits.needles])]
+            if self._data[number][:1] in data or "\\" in text or "%" in text or "&" in text:
+                hits += self._from_first_character(data, number)
         if self._pieces.may_end(text.strip(_BARE)):
-            hits += self._pieces.at(text, 0, len(text))
-        if "..." in text or _ELLIPSIS in text or "<<" in text or "truncated" in text or "omitted" in text:
+            hits += self._pieces.at(text, 0 if first else None, len(text) if last else None)
+        if "[" in text or "<" in text or "\xe2" in text or "..." in text:
             for mark in _MARK.finditer(text):
                 hits += self._pieces.at(text, mark.end(), mark.start())
         return hits
 
-    def _condensed(self, data: bytes, flat: bytes, text: str) -> list[Hit]:
+    def _condensed(self, data: bytes, flat: bytes, text: str, first: bool, last: bool) -> list[Hit]:
         """`flat`: the data, or the data with written line breaks blanked; `text`: the same as text."""
         hits: list[Hit] = []
         plain = spellings.plain_signs(flat, text)
@@ -80,16 +99,18 @@ class Finder:
         if left := self._dense.left(dense, view):
             hits += self._in_dense(data, plain, view, left)
         if self._dense_pieces.may_end(view):
-            hits += self._dense_pieces.at_ends(plain, view, DENSE)
+            hits += self._dense_pieces.at_ends(plain, view, DENSE, first, last)
         flat = spellings.bare_digits(flat, text)
         digits = DIGITS.of(flat)
-        if len(digits) < SHORTEST:
+        if len(digits) < 2 * SHORTEST:
             return hits
         view = digits.decode("latin-1")
         if left_digits := self._digits.left(digits, view):
             hits += _in_digits(flat, view, left_digits)
+        if dumps.SIGN in view:
+            hits += [Hit(*place) for place in dumps.find(data, [(needle.text.encode(), needle.sign) for needle in self._digits.needles])]
         if self._digit_pieces.may_end(view):
-            hits += self._digit_pieces.at_ends(flat, view, DIGITS)
+            hits += self._digit_pieces.at_ends(flat, view, DIGITS, first, last)
         return hits
 
     # -- verbatim, escaped, base64 ------------------------------------------------------------------
@@ -142,28 +163,29 @@ class Finder:
 
 
 class _Pieces:
-    """Long pieces of secrets at the places where a text was cut: their beginnings before, their ends after."""
+    """Long pieces of secrets where a text was cut, at its ends or at a mark: their beginnings before it, their ends after it."""
 
     def __init__(self, needles: list[tuple[int, str]], least: int = SHORTEST) -> None:
         self._needles = needles
         self._least = least
         self._all = frozenset(text[at : at + least] for _, text in needles for at in range(len(text) - least + 1))
 
-    def may_end(self, view: str) -> bool:
-        """Whether a view begins or ends with something of a secret; a quick look."""
-        return len(view) >= self._least and (view[-self._least :] in self._all or view[: self._least] in self._all)
-
-    def at(self, data: str, start: int, stop: int) -> list[Hit]:
-        """Pieces before and after something that was left out, `data[stop:start]`; for a whole text that is all around it."""
-        return [*self._before(data, stop), *self._after(data, start)]
-
-    def at_ends(self, flat: bytes, view: str, of: spellings.View) -> list[Hit]:
+    def at_ends(self, flat: bytes, view: str, of: spellings.View, first: bool, last: bool) -> list[Hit]:
         """Pieces at the ends of a view, as places of the text."""
-        found = self.at(view, 0, len(view))
+        found = self.at(view, 0 if first else None, len(view) if last else None)
         if not found:
-            return []
+            return found
         places = of.places(flat, [index for hit in found for index in (hit.start, hit.stop - 1)])
         return [Hit(places[hit.start], places[hit.stop - 1] + 1, hit.number) for hit in found]
+
+    def may_end(self, view: str) -> bool:
+        """Whether a view begins or ends with something of a secret; a quick look."""
+        return view[-self._least :] in self._all or view[: self._least] in self._all
+
+    def at(self, text: str, start: int | None, stop: int | None) -> list[Hit]:
+        """Pieces that end before one place and begin at another."""
+        hits = [] if stop is None else list(self._before(text, stop))
+        return hits if start is None else hits + list(self._after(text, start))
 
     def _before(self, data: str, stop: int) -> Iterator[Hit]:
         while stop and data[stop - 1] in _BARE:

@@ -1,7 +1,8 @@
 """Which of many needles may stand in a long text, in one pass, however many they are.
 
 The text is read as machine words, eight bytes at a time: of any fifteen bytes in a row one whole word is among
-them. Only needles of which a word was seen are looked for. Holds pieces of secrets: it lives and goes with them.
+them. Only needles of which a word was seen are looked for; short ones are looked for one by one. A sieve holds
+pieces of secrets: it lives and goes with them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import NamedTuple
 
 _WIDTH = 8
 _MOST_STEPS = 4
+_ONE_PASS = 20  # reading every word costs about as much as looking for so many needles one by one
 
 
 class Needle[T](NamedTuple):
@@ -23,9 +25,11 @@ class Needle[T](NamedTuple):
 class Sieve[T]:
     def __init__(self, needles: list[Needle[T]]) -> None:
         self.needles = needles
-        self._short = [(needle.text, needle) for needle in needles if len(needle.text) < 2 * _WIDTH - 1]
-        long = [needle for needle in needles if len(needle.text) >= 2 * _WIDTH - 1]
-        self._step = min([_MOST_STEPS, *((len(needle.text) - _WIDTH + 1) // _WIDTH for needle in long)])
+        sizes = [len(needle.text) for needle in needles]
+        self._step = min(range(1, _MOST_STEPS + 1), key=lambda step: sum(size < _least(step) for size in sizes) + _ONE_PASS / step)
+        least = _least(self._step)
+        self._short = [(needle.text, needle) for needle in needles if len(needle.text) < least]
+        long = [needle for needle in needles if len(needle.text) >= least]
         self._words: dict[int, list[Needle[T]]] = {}
         for needle in long:
             text = needle.text.encode("latin-1")
@@ -44,3 +48,8 @@ class Sieve[T]:
             seen = {needle for word in self._known.intersection(words) for needle in self._words[word]}
             found += [needle for needle in seen if needle.text in view]
         return found
+
+
+def _least(step: int) -> int:
+    """How long a needle must be so that a whole word of it is read when every `step`-th word is."""
+    return _WIDTH * (step + 1) - 1

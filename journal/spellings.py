@@ -61,19 +61,18 @@ _SIGNS = {
     "%2": _of_equal_length((b"%2B", b"+"), (b"%2b", b"+"), (b"%2F", b"/"), (b"%2f", b"/")),
     "\\u002": _of_equal_length((b"\\u002B", b"+"), (b"\\u002b", b"+"), (b"\\u002F", b"/"), (b"\\u002f", b"/")),
 }
-_PREFIX = re.compile(rb"0[\s\0]*[xX]|\\[\s\0]*u[\s\0]*0[\s\0]*0")
 
 
 def unbroken(data: bytes, text: str) -> bytes:
     """Line breaks that are written as characters are blanked; the same object if there are none."""
-    if "\\" not in text and "%0" not in text:
+    if "\\" not in text and "%" not in text:
         return data
     return _replaced(data, text, _BREAKS)
 
 
 def plain_signs(data: bytes, text: str) -> bytes:
     """The two characters of base64 that are no letters, where a URL or a page escapes them."""
-    return _replaced(data, text, _SIGNS) if "%2" in text or "\\u002" in text else data
+    return _replaced(data, text, _SIGNS) if "%" in text or "\\" in text else data
 
 
 def _replaced(data: bytes, text: str, table: dict[str, tuple[tuple[bytes, bytes], ...]]) -> bytes:
@@ -86,10 +85,8 @@ def _replaced(data: bytes, text: str, table: dict[str, tuple[tuple[bytes, bytes]
 
 
 def bare_digits(data: bytes, text: str) -> bytes:
-    """What stands between the hexadecimal digits of a text and is written with digits itself is blanked."""
-    if "0x" in text or "0X" in text or "\\u00" in text:
-        data = _PREFIX.sub(lambda found: bytes(len(found[0])), data)
-    return _ENTITY.sub(_as_hex, data) if "&#" in text else data
+    """Characters that are named by decimal numbers are named by hexadecimal ones."""
+    return _ENTITY.sub(_as_hex, data) if "&" in text and "&#" in text else data
 
 
 def _as_hex(found: re.Match[bytes]) -> bytes:
@@ -128,11 +125,17 @@ def core(value: str) -> Core | None:
     return Core(DENSE.of(longest[0]).decode(), len(data[: longest.start()].decode("utf-8", "surrogatepass")))
 
 
+def misread(core: str) -> list[str]:
+    """What of a core looks like a line break with what stands before it."""
+    return ["\\" + core] if core[0] in "nrt" else ["%" + core] if core[:2].lower() in ("0a", "0d") else []
+
+
 def digit_forms(value: str) -> set[str]:
-    """Of the bytes, and of the characters as a text names them one by one."""
-    units = value.encode("utf-16-be", "surrogatepass").hex()
-    named = (units[at : at + 4].removeprefix("00") for at in range(0, len(units), 4))
-    return {value.encode("utf-8", "surrogatepass").hex(), "".join(named)}
+    """Of the bytes, bare or each after a `0x`; of the characters, named one by one with all four digits or as few as will do."""
+    data, units = value.encode("utf-8", "surrogatepass"), value.encode("utf-16-be", "surrogatepass").hex()
+    named = [units[at : at + 4] for at in range(0, len(units), 4)]
+    shortest = [unit.removeprefix("00") for unit in named]
+    return {data.hex(), "0".join(f"{byte:02x}" for byte in data), "".join([shortest[0], *named[1:]]), "".join(shortest)}
 
 
 def base64_forms(data: bytes) -> list[Base64]:
@@ -147,13 +150,13 @@ def base64_forms(data: bytes) -> list[Base64]:
 
 # -- a check at one place -------------------------------------------------------------------------
 
-_END_OF_LINE = rb"(?:\\?\r?\n|\r|\\+r\\+n|\\+[nr]|%0[dD]%0[aA]|%0[aAdD])"
-_GAP = rb"(?>[ \t]*(?:" + _END_OF_LINE + rb"(?:[ \t]|\\+t)*)+)"
-_ONE = rb"(?:[ \t]*" + _END_OF_LINE + rb"[ \t]*)"
+_END_OF_LINE = rb"(?:\\?\r?\n|\r|\\{1,16}r\\{1,16}n|\\{1,16}[nr]|%0[dD]%0[aA]|%0[aAdD])"
+_GAP = rb"(?>[ \t]{0,256}(?:" + _END_OF_LINE + rb"(?:[ \t]|\\{1,16}t){0,256}){1,16})"
+_ONE = rb"(?:[ \t]{0,256}" + _END_OF_LINE + rb"[ \t]{0,256})"
 _MAYBE = _GAP + rb"?"
 _LATE = _GAP + rb"??"  # only if what follows is not the character itself
-_TWICE = rb"(?:2" + _MAYBE + rb"5" + _MAYBE + rb")*"  # a percent sign that is escaped again and again
-_AMPS = rb"(?:" + _MAYBE.join([b"a", b"m", b"p", b";"]) + _MAYBE + rb")*"
+_TWICE = rb"(?:2" + _MAYBE + rb"5" + _MAYBE + rb"){0,8}"  # a percent sign that is escaped again and again
+_AMPS = rb"(?:" + _MAYBE.join([b"a", b"m", b"p", b";"]) + _MAYBE + rb"){0,8}"
 _NAMED = {"'": [b"'\\''", b"'\"'\"'", b"''", b"&apos;"], '"': [b'""'], "\n": [b"\r\n"]}
 _LETTER_ESCAPES = {"\n": b"n", "\r": b"r", "\t": b"t", "\b": b"b", "\f": b"f", "\v": b"v", "\a": b"a", "\x1b": b"[eE]", "\x00": b"0"}
 
@@ -180,10 +183,10 @@ def ways(character: str) -> tuple[re.Pattern[bytes], ...]:
     raw = _raw(character)
     every = rb"|".join([*_escapes(character), raw])
     if character == "\\":
-        either = rb"(?:" + _ONE + rb"?(?:" + every + rb"))+"
-        patterns = [rb"(?:" + every + rb")+", either, either + rb"(?=" + _GAP + rb")"]
+        either = rb"(?:" + _ONE + rb"?(?:" + every + rb")){1,64}"
+        patterns = [rb"(?:" + every + rb"){1,64}", either, either + rb"(?=" + _GAP + rb")"]
     elif character == " ":
-        patterns = [_LATE + rb" ", *(_LATE + rb"(?:" + each + rb"|" + _GAP + rb")+" for each in (raw, every + rb"|\+"))]
+        patterns = [_LATE + rb" ", *(_LATE + rb"(?:" + each + rb"|" + _GAP + rb"){1,64}" for each in (raw, every + rb"|\+"))]
     else:
         patterns = [wrap + rb"(?:" + each + rb")" for wrap in (_LATE, _MAYBE) for each in (every, raw)]
     return tuple(re.compile(each) for each in patterns)
@@ -191,26 +194,26 @@ def ways(character: str) -> tuple[re.Pattern[bytes], ...]:
 
 def _raw(character: str) -> bytes:
     written = re.escape(character.encode("utf-8", "surrogatepass"))
-    return written if _PLAIN.fullmatch(written) or character == "\\" else rb"(?:\\" + _ONE + rb"?)*" + written
+    return written if _PLAIN.fullmatch(written) or character == "\\" else rb"(?:\\" + _ONE + rb"?){0,16}" + written
 
 
 def _escapes(character: str) -> list[bytes]:
     code, encoded = ord(character), character.encode("utf-8", "surrogatepass")
     units = character.encode("utf-16-be", "surrogatepass")
     percent = [_spread([b"%", _TWICE, *_digits(b"%02x" % byte)]) for byte in encoded]
-    unicode = [_spread([rb"\\+", b"u", *_digits(units[at : at + 2].hex().encode())]) for at in range(0, len(units), 2)]
-    octal = [_spread([rb"\\+", b"0?", *_digits(b"%03o" % byte)]) for byte in encoded]
-    hexadecimal = [_spread([rb"\\+", b"x", *_digits(b"%02x" % byte)]) for byte in encoded]
+    unicode = [_spread([rb"\\{1,16}", b"u", *_digits(units[at : at + 2].hex().encode())]) for at in range(0, len(units), 2)]
+    octal = [_spread([rb"\\{1,16}", b"0?", *_digits(b"%03o" % byte)]) for byte in encoded]
+    hexadecimal = [_spread([rb"\\{1,16}", b"x", *_digits(b"%02x" % byte)]) for byte in encoded]
     ways = [_spread(way) for way in (percent, unicode, hexadecimal, octal)]
-    ways += [_spread([rb"\\+", b"U", *_digits(b"%08x" % code)])]
-    ways += [_spread([b"&", _AMPS, b"#", b"0*", *_digits(b"%d" % code), b";"])]
-    ways += [_spread([b"&", _AMPS, b"#", b"[xX]", b"0*", *_digits(b"%x" % code), b";"])]
+    ways += [_spread([rb"\\{1,16}", b"U", *_digits(b"%08x" % code)])]
+    ways += [_spread([b"&", _AMPS, b"#", b"0{0,8}", *_digits(b"%d" % code), b";"])]
+    ways += [_spread([b"&", _AMPS, b"#", b"[xX]", b"0{0,8}", *_digits(b"%x" % code), b";"])]
     if code < 0x100:
-        ways += [_spread([rb"\\+", b"x", *_digits(b"%02x" % code)])]
+        ways += [_spread([rb"\\{1,16}", b"x", *_digits(b"%02x" % code)])]
     if name := codepoint2name.get(code):
         ways += [_spread([b"&", _AMPS, *_letters(name.encode()), b";"])]
     if letter := _LETTER_ESCAPES.get(character):
-        ways += [_spread([rb"\\+", letter])]
+        ways += [_spread([rb"\\{1,16}", letter])]
     return ways + [_spread(_letters(written)) for written in _NAMED.get(character, ())]
 
 
