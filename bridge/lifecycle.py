@@ -7,6 +7,7 @@ Off: running runs refuse → adapters undone and verified → journal closed →
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterable
 from typing import Any
 
 from ..journal.errors import JournalError
@@ -274,7 +275,7 @@ def deactivate(*, by_hand: bool = False) -> None:
             return
         running = active.running()
         if running and not by_hand:
-            raise StillRunning([session.run.title for session in running])
+            raise StillRunning(_titles(active, running))
         unfinished = list(active.sessions.values())
         active.closed = True
         for session in unfinished:
@@ -283,8 +284,12 @@ def deactivate(*, by_hand: bool = False) -> None:
         _take_back(active)
         holder.activation, holder.why_not = None, None
     if unfinished:
-        titles = [session.run.title for session in unfinished]
-        notify.toast("Durable Execution is off. These chats have unfinished runs that nothing protects now", titles)
+        text = "Durable Execution is off. These chats have unfinished runs that nothing protects now"
+        notify.toast(text, _titles(active, unfinished))
+
+
+def _titles(active: Activation, sessions: Iterable[Session]) -> list[str]:
+    return [active.journal.masker.text(session.run.title) for session in sessions]
 
 
 def _take_back(active: Activation) -> None:

@@ -27,7 +27,7 @@ def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, f
 
     calls, offered = _records(active, session)
     touched = hold is None or (hold.reason not in _LEFT_ALONE and (from_point or hold.reason is not HoldReason.RESTORED))
-    unknown = [_named(call) for call in calls if call.outcome in (None, Outcome.UNKNOWN) and call.key.kind is CallKind.TOOL]
+    unknown = [_named(active, call) for call in calls if call.outcome in (None, Outcome.UNKNOWN) and call.key.kind is CallKind.TOOL]
     text = f"{NOTE} {UNKNOWN}{'; '.join(unknown)}." if unknown else NOTE
     if touched:
         agent = ctx.agent0
@@ -74,7 +74,8 @@ def _said(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _named(call: Call) -> str:
-    arguments = call.arguments if isinstance(call.arguments, dict) else {}
+def _named(active: Activation, call: Call) -> str:
+    masked = active.journal.masker.mask(call.arguments).value  # again: before it is cut, with what is known by now
+    arguments = masked if isinstance(masked, dict) else {}
     shown = ", ".join(f"{key}={str(value)[:200]}" for key, value in arguments.items())
     return f"{call.name}({shown})"

@@ -11,13 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import calls, checkpoints, codec, decisions, grants, inputs, recovery, restoring, runs, verify, views
+from . import calls, checkpoints, codec, decisions, grants, inputs, leaks, recovery, restoring, runs, verify, views
 from .calls import Intent, Result
 from .checkpoints import LoadedPoint
 from .clock import Clock
 from .codec import Body, Opaque
 from .errors import JournalError, StoreFull, TooLarge
 from .ids import CallId, ChatId, Digest, Ids, InputId, RunId
+from .leaks import Leak
 from .look import Look
 from .masking import Masker
 from .records import (
@@ -383,13 +384,19 @@ class Journal:
     # -- views ----------------------------------------------------------------------------------
 
     def listing(self, tab: str = "needs_you", cursor: str | None = None) -> dict[str, Any]:
-        return self._store.read(lambda tx: views.listing(tx, tab, cursor, boot_id=self.boot_id, now=self.clock.now()))
+        return self._store.read(lambda tx: views.listing(tx, tab, cursor, masker=self.masker, boot_id=self.boot_id, now=self.clock.now()))
 
     def run_view(self, run_id: str) -> dict[str, Any]:
-        return self._store.read(lambda tx: views.run_view(tx, RunId(run_id), boot_id=self.boot_id, now=self.clock.now()))
+        return self._store.read(
+            lambda tx: views.run_view(tx, RunId(run_id), masker=self.masker, boot_id=self.boot_id, now=self.clock.now())
+        )
 
     def counts(self) -> dict[str, int]:
         return self._store.read(lambda tx: views.counts(tx, self.boot_id))
+
+    def find_secrets(self) -> list[Leak]:
+        """Runs that hold a secret which became known only after it was stored. Reads everything; answers names, never values."""
+        return leaks.find(self._store, self.masker)
 
     # -- inside ---------------------------------------------------------------------------------
 

@@ -23,10 +23,11 @@ FAN_OUT = 32
 _LIST = b"L"  # no JSON text begins with it
 _DIGEST_BYTES = 32
 _A_DIGEST = re.compile(r"[0-9a-f]{64}")
+_NAME = re.compile(rb"(?<=\")[0-9a-f]{64}(?=\")")
 
 type Digests = list[Digest]
 
-__all__ = ["FAN_OUT", "Pack", "ResumePoint", "Tree"]
+__all__ = ["FAN_OUT", "Pack", "ResumePoint", "Tree", "children"]
 
 
 class Pack:
@@ -138,6 +139,11 @@ def _named_in(value: Any) -> Iterator[Digest]:
     elif isinstance(value, list | tuple):
         for each in value:
             yield from _named_in(each)
+def children(body: bytes) -> Digests:
+    """The nodes that a node names, perhaps with some that only look like it."""
+    if body.startswith(_LIST):
+        return [Digest(body[at : at + _DIGEST_BYTES].hex()) for at in range(2, len(body), _DIGEST_BYTES)]
+    return [Digest(found.decode()) for found in _NAME.findall(body)]
 
 
 def _part_bytes(height: int, part: tuple[Digest, ...]) -> bytes:

@@ -1,6 +1,7 @@
-"""What the panel sees: JSON-ready, masked as stored, in plain words. Shapes are described in docs/api.md.
+"""What the panel sees: JSON-ready, masked, in plain words. Shapes are described in docs/api.md.
 
-Reads only, decides nothing: what is allowed comes from decisions.py, with its reason.
+Reads only, decides nothing: what is allowed comes from decisions.py, with its reason. Whatever a run contains is
+masked again, before it is cut: a secret may have become known only after it was stored (I8).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from . import codec, decisions, grants, inputs
 from .codec import Opaque
 from .errors import RecordCorrupt
 from .ids import RunId
+from .masking import Masker
 from .records import Call, CallKind, HoldReason, InputState, Outcome, Run, RunState
 from .store.base import Reader, Row
 
@@ -93,7 +95,7 @@ def counts(tx: Reader, boot_id: str) -> dict[str, int]:
     }
 
 
-def listing(tx: Reader, tab: str, cursor: str | None, *, boot_id: str, now: int) -> dict[str, Any]:
+def listing(tx: Reader, tab: str, cursor: str | None, *, masker: Masker, boot_id: str, now: int) -> dict[str, Any]:
     """One page: what waits for a person, oldest first, or everything, newest first."""
     if tab == "needs_you":
         since, _, run_id = (cursor or "").partition(":")
@@ -106,29 +108,29 @@ def listing(tx: Reader, tab: str, cursor: str | None, *, boot_id: str, now: int)
     if more:
         last = page[-1]
         after = f"{last['hold_since']}:{last['run_id']}" if tab == "needs_you" else last["run_id"]
-    items = [_item(tx, row) for row in page]
+    items = [_item(tx, row, masker) for row in page]
     return {"counts": counts(tx, boot_id), "items": items, "checked_at": now, "next": after}
 
 
-def _item(tx: Reader, row: Row) -> dict[str, Any]:
+def _item(tx: Reader, row: Row, masker: Masker) -> dict[str, Any]:
     reason = row["hold_reason"]
     return {
         "run_id": row["run_id"],
         "version": row["version"],
         "state": row["state"],
-        "title": row["title"],
+        "title": masker.text(row["title"]),
         "chat_id": row["chat_id"],
         "since": row["hold_since"] or row["changed_at"],
-        "step": _step(tx.one("step_of_run", run_id=row["run_id"], call_id=row["hold_call_id"])),
-        "reason": _reason(reason, row["hold_text"]) if reason else None,
+        "step": _step(tx.one("step_of_run", run_id=row["run_id"], call_id=row["hold_call_id"]), masker),
+        "reason": _reason(reason, masker.text(row["hold_text"])) if reason else None,
     }
 
 
-def _step(row: Row | None) -> dict[str, Any] | None:
+def _step(row: Row | None, masker: Masker) -> dict[str, Any] | None:
     if row is None:
         return None
     try:
-        arguments = codec.verified(row["arguments_digest"], row["arguments_body"], "The arguments of a call")
+        arguments = masker.mask(codec.verified(row["arguments_digest"], row["arguments_body"], "The arguments of a call")).value
     except RecordCorrupt:
         arguments = None
     return {
@@ -148,19 +150,19 @@ def _reason(code: str, text: str) -> dict[str, str]:
 # -- one run ------------------------------------------------------------------------------------
 
 
-def run_view(tx: Reader, run_id: RunId, *, boot_id: str, now: int) -> dict[str, Any]:
+def run_view(tx: Reader, run_id: RunId, *, masker: Masker, boot_id: str, now: int) -> dict[str, Any]:
     """Everything about one run. What cannot be read is said, never skipped over in silence."""
     run, all_calls = decisions.read(tx, run_id)
     try:
-        messages = [_message(item) for item in inputs.of_run(tx, run_id) if item.state is not InputState.DELIVERED]
+        messages = [_message(item, masker) for item in inputs.of_run(tx, run_id) if item.state is not InputState.DELIVERED]
     except RecordCorrupt as error:
         run, messages = replace(run, damaged=run.damaged or error.what), []
     return {
-        "run": run_summary(run),
-        "calls": [call_view(call, number, run, boot_id) for number, call in enumerate(all_calls, 1)],
+        "run": run_summary(run, masker),
+        "calls": [call_view(call, number, run, masker, boot_id) for number, call in enumerate(all_calls, 1)],
         "decisions": [_offer(offer) for offer in decisions.offers(run, all_calls)],
         "grants": [_grant(call) for call in all_calls if grants.grantable(run, call)],
-        "recorded": [dict(row) for row in tx.all("recorded_of_run", run_id=run_id)],
+        "recorded": [_recorded(row, masker) for row in tx.all("recorded_of_run", run_id=run_id)],
         "messages": messages,
         "processes": [],
         "events": _events(tx, run_id),
@@ -168,15 +170,15 @@ def run_view(tx: Reader, run_id: RunId, *, boot_id: str, now: int) -> dict[str, 
     }
 
 
-def run_summary(run: Run) -> dict[str, Any]:
-    reason = _reason(run.hold.reason.value, run.hold.text) if run.hold else None
+def run_summary(run: Run, masker: Masker) -> dict[str, Any]:
+    reason = _reason(run.hold.reason.value, masker.text(run.hold.text)) if run.hold else None
     if run.damaged:
         reason = {"code": HoldReason.CHECKPOINT_CORRUPT.value, "text": f"A record of this run cannot be read. {run.damaged}"}
     return {
         "run_id": run.run_id,
         "version": run.version,
         "state": run.state.value,
-        "title": run.title,
+        "title": masker.text(run.title),
         "chat_id": run.chat_id,
         "since": run.hold.since if run.hold else run.changed_at,
         "created_at": run.created_at,
@@ -184,16 +186,16 @@ def run_summary(run: Run) -> dict[str, Any]:
     }
 
 
-def call_view(call: Call, number: int, run: Run, boot_id: str) -> dict[str, Any]:
+def call_view(call: Call, number: int, run: Run, masker: Masker, boot_id: str) -> dict[str, Any]:
     status, text = status_of(call, run, boot_id)
-    result = None if call.outcome is None or call.value is None else _result_text(call.value)
+    arguments = masker.mask(call.arguments).value
     return {
         "call_id": call.call_id,
         "n": number,
         "kind": call.key.kind.value,
         "name": call.name,
-        "summary": summary(call.key.kind, call.name, call.arguments),
-        "arguments_masked": shown(call.arguments),
+        "summary": summary(call.key.kind, call.name, arguments),
+        "arguments_masked": shown(arguments),
         "status": status,
         "outcome": call.outcome.value if call.outcome else "open",
         "text": text,
@@ -202,8 +204,8 @@ def call_view(call: Call, number: int, run: Run, boot_id: str) -> dict[str, Any]
         "ended_at": call.ended_at,
         "attempts": call.attempts,
         "abandoned": call.abandoned,
-        "error": call.error,
-        "result_text": result if result is None or len(result.encode("utf-8", "replace")) <= _MOST_RESULT else None,
+        "error": masker.text(call.error),
+        "result_text": None if call.outcome is None or call.value is None else _result_text(call.value, masker),
     }
 
 
@@ -259,11 +261,16 @@ def _grant(call: Call) -> dict[str, Any]:
     return {"call_id": call.call_id, "allowed": True, "reason": "", "most": grants.MOST_ATTEMPTS}
 
 
-def _message(item: Any) -> dict[str, Any]:
-    text = item.content.get("text", "")
+def _recorded(row: Row, masker: Masker) -> dict[str, Any]:
+    return {**row, "note": masker.text(row["note"]), "origin": masker.text(row["origin"])}
+
+
+def _message(item: Any, masker: Masker) -> dict[str, Any]:
+    content = masker.mask(item.content).value
+    text = content.get("text", "")
     return {
         "input_id": item.input_id,
-        "text": shown(text if isinstance(text, str) else item.content),
+        "text": shown(text if isinstance(text, str) else content),
         "state": item.state.value,
         "at": item.created_at,
     }
@@ -313,12 +320,16 @@ def shown(value: Any) -> Any:
     return str(value)
 
 
-def _result_text(value: Any) -> str:
+def _result_text(value: Any, masker: Masker) -> str | None:
+    """A saved result as text; None where it is too long to be shown."""
     if isinstance(value, dict):
         value = next((value[key] for key in _SAID if isinstance(value.get(key), str)), value)
     if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    return json.dumps(shown(value), ensure_ascii=False, indent=1)
+        text = masker.text(value) if len(value) <= _MOST_RESULT else value
+    else:
+        text = json.dumps(shown(masker.mask(value).value), ensure_ascii=False, indent=1)
+    data = text.encode("utf-8", "backslashreplace")
+    return data.decode() if len(data) <= _MOST_RESULT else None
 
 
 __all__: Sequence[str] = ["TABS", "call_view", "counts", "listing", "run_summary", "run_view", "shown", "status_of", "summary"]

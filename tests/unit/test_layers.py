@@ -29,7 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"sql", "store"}),
     frozenset({"replay", "evidence", "planner"}),
     frozenset({"runs", "calls", "checkpoints", "documents", "decisions", "grants", "inputs"}),
-    frozenset({"recovery", "restoring", "retention", "backup", "verify"}),
+    frozenset({"recovery", "restoring", "retention", "backup", "verify", "leaks"}),
     frozenset({"views", "look", "service"}),
     frozenset({"__init__", "__main__"}),
 )

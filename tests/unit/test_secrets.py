@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,19 @@ FORMS = {
     .replace("%3F", "%3f")
     .replace("%C3%BC", "%c3%bc")
     .replace("%3D", "%3d"),
+    "shell": shlex.quote(CANARY + "'")[:-6],
+    "hex": CANARY.encode().hex(),
+    "hex, colons": CANARY.encode().hex(":").upper(),
+    "hex, \\x": "".join(f"\\x{byte:02x}" for byte in CANARY.encode()),
+    "base64": base64.b64encode(CANARY.encode()).decode(),
+    "base64, second place": base64.b64encode(b"-" + CANARY.encode() + b"-").decode(),
+    "base64, third place": base64.urlsafe_b64encode(b"--" + CANARY.encode() + b"--").decode().rstrip("="),
+    "base64, wrapped": base64.encodebytes(bytes(50) + CANARY.encode()).decode(),
+    "wrapped": f"{CANARY[:9]}\n    {CANARY[9:]}",
+    "wrapped in JSON": f"{CANARY[:9]}\\r\\n{CANARY[9:]}",
     "of the host": HOSTS,
+    "of the host, wrapped": f"{HOSTS[:9]}\r\n{HOSTS[9:]}",
+    "of the host, base64": base64.b64encode(b"-" + HOSTS.encode()).decode(),
     "of the host, URL": quote(HOSTS, safe=""),
 }
 

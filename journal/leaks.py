@@ -1,0 +1,77 @@
+"""Secrets that became known only after they were stored: which runs hold one now. Finds, never rewrites.
+
+What is stored is named by its digest, and records are compared by these names: another text under the old name
+would be damage, and another name another record. So a find is told, and goes when its run goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .ids import RunId
+from .masking import Masker
+from .store.base import Reader, Row, Store
+from .trees import children
+
+_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A run that holds secrets which are known now: their names, never their values."""
+
+    run_id: RunId
+    names: tuple[str, ...]
+
+
+def find(store: Store, masker: Masker) -> list[Leak]:
+    """Search everything stored, a few records in one reading at a time, so that writes go on."""
+    found: dict[str, set[str]] = {}
+    for row in _rows(store, "blobs_after"):
+        if names := masker.names_in(row["body"]):
+            for run_id in _owners(store, row["digest"]):
+                found.setdefault(run_id, set()).update(names)
+    for run_id, names in _in_chats(store, masker):
+        found.setdefault(run_id, set()).update(names)
+    for row in store.read(lambda tx: tx.all("texts_of_runs")):
+        names = masker.names_in(row["text"].encode("utf-8", "surrogatepass")) | masker.names_in(row["body"] or b"")
+        if names:
+            found.setdefault(row["run_id"], set()).update(names)
+    return [Leak(RunId(run_id), tuple(sorted(found[run_id]))) for run_id in sorted(found)]
+
+
+def _owners(store: Store, digest: str) -> list[str]:
+    return [row["run_id"] for row in store.read(lambda tx: tx.all("runs_with_blob", digest=digest))]
+
+
+def _in_chats(store: Store, masker: Masker) -> Iterator[tuple[str, set[str]]]:
+    """Runs whose resume points reach a node that holds a secret."""
+    held: dict[str, set[str]] = {}
+    below: dict[str, Sequence[str]] = {}
+    for row in _rows(store, "nodes_after"):
+        below[row["digest"]] = children(row["body"])
+        if names := masker.names_in(row["body"]):
+            held[row["digest"]] = names
+    if not held:
+        return
+    for row in store.read(lambda tx: tx.all("all_checkpoints")):
+        seen, left = {row["root"]}, [row["root"]]
+        while left:
+            digest = left.pop()
+            if digest in held:
+                yield row["run_id"], held[digest]
+            fresh = [each for each in below.get(digest, ()) if each not in seen]
+            seen.update(fresh)
+            left += fresh
+
+
+def _rows(store: Store, query: str) -> Iterator[Row]:
+    after = 0
+
+    def page(tx: Reader) -> list[Row]:
+        return tx.all(query, after=after, most=_PAGE)
+
+    while rows := store.read(page):
+        yield from rows
+        after = rows[-1]["id"]

@@ -1,0 +1,65 @@
+-- Everything stored that a run may have put in, a part at a time, to be searched for secrets that became known later.
+
+-- blobs_after --
+select blob_id as id, digest, body
+  from blobs
+ where blob_id > :after
+ order by blob_id
+ limit :most
+
+-- nodes_after --
+select node_id as id, digest, body
+  from nodes
+ where node_id > :after
+ order by node_id
+ limit :most
+
+-- runs_with_blob --
+select r.run_id
+  from runs r
+ where r.input_digest = :digest or r.answer_digest = :digest
+ union
+select i.run_id
+  from inputs i
+ where i.digest = :digest
+ union
+select c.run_id
+  from calls c
+ where :digest in (c.arguments_digest, c.extra_digest, c.value_digest, c.result_extra)
+ union
+select c.run_id
+  from evidence e
+  join calls c on c.call_id = e.call_id
+ where e.value_digest = :digest
+
+-- all_checkpoints --
+select run_id, root
+  from checkpoints
+ order by seq
+
+-- texts_of_runs --
+select run_id, title as text, hold_facts as body
+  from runs
+ union all
+select run_id, hold_text as text, mode as body
+  from runs
+ union all
+select run_id, error as text, usage as body
+  from calls
+ union all
+select run_id, note as text, null as body
+  from decisions
+ union all
+select run_id, origin as text, null as body
+  from decisions
+ union all
+select run_id, origin as text, null as body
+  from grants
+ union all
+select c.run_id, e.error as text, e.facts as body
+  from evidence e
+  join calls c on c.call_id = e.call_id
+ union all
+select run_id, '' as text, facts as body
+  from events
+ where run_id is not null and facts is not null
