@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import shlex
 from urllib.parse import quote
 
 import pytest
@@ -14,7 +16,8 @@ from tests.support.story import API, FAULTS, Panel
 
 STORE = 'canary-store/é&"1+2'
 ENV = "canary-env/ü&x+1"
-CORES = (b"canary-store", b"canary-env")  # plain in each form, so that no part of a secret gets through either
+CORES = (b"canary-store", b"canary-env")  # plain in each escaped form, so that no part of a secret gets through either
+PIECE = 12
 
 
 @pytest.fixture
@@ -28,7 +31,41 @@ def start(world: World, **more) -> None:
 
 
 def forms(*values: str) -> str:
-    return " ".join(form for v in values for form in (v, json.dumps(v)[1:-1], quote(v), quote(v, safe="").lower()))
+    return " ".join(form for v in values for form in (v, json.dumps(v)[1:-1], quote(v), quote(v, safe="").lower(), *dressed(v)))
+
+
+def dressed(value: str) -> list[str]:
+    """Forms in which nobody would recognise it."""
+    data = value.encode()
+    long = base64.b64encode(bytes(40) + data + bytes(40)).decode()
+    return [
+        shlex.quote(f"{value}'"),
+        data.hex(),
+        data.hex(":").upper(),
+        "".join(f"\\x{byte:02x}" for byte in data),
+        *(base64.b64encode(bytes(offset) + data).decode() for offset in range(3)),
+        base64.urlsafe_b64encode(data).decode().rstrip("="),
+        base64.encodebytes(bytes(47) + data).decode(),
+        "\\n".join(long[at : at + 64] for at in range(0, len(long), 64)),
+        f"{value[:7]}\r\n    {value[7:]}",
+    ]
+
+
+def pieces() -> set[bytes]:
+    """What no file and no answer may contain: parts of secrets that are long enough to give them away, in each encoding."""
+    found = set()
+    for value in (STORE, ENV):
+        data = value.encode()
+        alone = [base64.b64encode(bytes(offset) + data)[offset + 1 : (offset + len(data)) * 4 // 3 - 1] for offset in range(3)]
+        for whole in (data.hex().encode(), *alone):
+            found |= {whole[at : at + PIECE] for at in range(len(whole) - PIECE + 1)}
+    return found
+
+
+def condensed(text: bytes) -> list[bytes]:
+    """Without line wraps and what separates digits, so that nothing hides behind them."""
+    joined = text.replace(b"\\r", b"").replace(b"\\n", b"").translate(None, b" \r\n\t\\")
+    return [joined, joined.translate(None, b":x").lower()]
 
 
 def written(world: World) -> dict[str, bytes]:
@@ -50,6 +87,10 @@ def assert_clean(world: World) -> None:
     found = written(world)
     assert any(place.endswith("journal.db") for place in found)
     assert [(place, text[at - 60 : at + 40]) for place, text in found.items() for core in CORES if (at := text.find(core)) >= 0] == []
+    encoded = pieces()
+    for place, text in found.items():
+        for each in condensed(text):
+            assert [(place, each[max(0, at - 60) : at + 40]) for piece in encoded if (at := each.find(piece)) >= 0] == []
 
 
 def test_canaries_are_found_nowhere(world, model):
@@ -57,7 +98,7 @@ def test_canaries_are_found_nowhere(world, model):
     model.script(raw(f"A chat about {ENV}"), kind="utility", repeat=True)
     model.script(answer(f"done with {every}"), when="ended well", repeat=True)
     model.script(use("effect", arg="b", value=f"ended well {every}", thoughts=every), when="ValueError", repeat=True)
-    model.script(use("effect", arg=f"a {ENV}", raises="value", progress=every, note=f"§§secret(STORE_KEY) {every}"), repeat=True)
+    model.script(use("effect", arg=f"a {every}", raises="value", progress=every, note=f"§§secret(STORE_KEY) {every}"), repeat=True)
     start(world, env={"FAULT": "after:begin_call.tool:2", "FAULT_MARK": str(world.folder / "killed")}, inject=FAULTS)
     client = world.client()
     chat = client.create_chat()
@@ -78,6 +119,11 @@ def test_canaries_are_found_nowhere(world, model):
     assert_clean(world)
     bad = world.client().ask(API + "recovery_run", {"run_id": ENV})
     assert (bad.status, ENV in bad.text) == (404, False)
+
+
+def test_this_test_would_find_a_canary_in_disguise():
+    for form in dressed(ENV)[1:-1]:
+        assert any(piece in each for each in condensed(form.encode()) for piece in pieces()), form
 
 
 def kill_before_the_effect(world: World) -> str:
