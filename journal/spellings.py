@@ -150,14 +150,15 @@ def base64_forms(data: bytes) -> list[Base64]:
 
 # -- a check at one place -------------------------------------------------------------------------
 
-_END_OF_LINE = rb"(?:\\?\r?\n|\r|\\{1,16}r\\{1,16}n|\\{1,16}[nr]|%0[dD]%0[aA]|%0[aAdD])"
+_END_OF_LINE = rb"(?:\\?\r?\n|\r|\\{1,16}[nr]|%0[aAdD])"
 _GAP = rb"(?>[ \t]{0,256}(?:" + _END_OF_LINE + rb"(?:[ \t]|\\{1,16}t){0,256}){1,16})"
-_ONE = rb"(?:[ \t]{0,256}" + _END_OF_LINE + rb"[ \t]{0,256})"
+_ONE = rb"(?:[ \t]{0,256}" + _END_OF_LINE + rb"{1,2}[ \t]{0,256})"
 _MAYBE = _GAP + rb"?"
 _LATE = _GAP + rb"??"  # only if what follows is not the character itself
 _TWICE = rb"(?:2" + _MAYBE + rb"5" + _MAYBE + rb"){0,8}"  # a percent sign that is escaped again and again
 _AMPS = rb"(?:" + _MAYBE.join([b"a", b"m", b"p", b";"]) + _MAYBE + rb"){0,8}"
 _NAMED = {"'": [b"'\\''", b"'\"'\"'", b"''", b"&apos;"], '"': [b'""'], "\n": [b"\r\n"]}
+_AMBIGUOUS = "%&'\""  # themselves the beginning of a way to write them
 _LETTER_ESCAPES = {"\n": b"n", "\r": b"r", "\t": b"t", "\b": b"b", "\f": b"f", "\v": b"v", "\a": b"a", "\x1b": b"[eE]", "\x00": b"0"}
 
 
@@ -174,21 +175,26 @@ def match(data: bytes, at: int, value: str) -> int:
     return max(places)
 
 
-_RUNS = re.compile(r"([\\ ])\1+")  # how many there are depends on how often they were escaped, or on the wrap
+_RUNS = re.compile(r"([\\ \n])\1+")  # how many there are depends on how often they were escaped, or on the wrap
 
 
 @lru_cache(maxsize=4096)
 def ways(character: str) -> tuple[re.Pattern[bytes], ...]:
     """One character in every form, perhaps after a line wrap: one pattern for each way to read a text."""
     raw = _raw(character)
+    if _PLAIN.fullmatch(raw):  # nothing escapes these, or everything is escaped, and then it is found by its digits
+        return (re.compile(_MAYBE + raw),)
     every = rb"|".join([*_escapes(character), raw])
     if character == "\\":
         either = rb"(?:" + _ONE + rb"?(?:" + every + rb")){1,64}"
         patterns = [rb"(?:" + every + rb"){1,64}", either, either + rb"(?=" + _GAP + rb")"]
     elif character == " ":
         patterns = [_LATE + rb" ", *(_LATE + rb"(?:" + each + rb"|" + _GAP + rb"){1,64}" for each in (raw, every + rb"|\+"))]
+    elif character == "\n":
+        patterns = [_LATE + rb"(?:" + every + rb")", _GAP]  # with the indentation of the next line
     else:
-        patterns = [wrap + rb"(?:" + each + rb")" for wrap in (_LATE, _MAYBE) for each in (every, raw)]
+        patterns = [_LATE + rb"(?:" + every + rb")"]
+        patterns += [_MAYBE + rb"(?:" + every + rb")", _MAYBE + raw] if character in _AMBIGUOUS else []
     return tuple(re.compile(each) for each in patterns)
 
 
@@ -205,10 +211,9 @@ def _escapes(character: str) -> list[bytes]:
     octal = [_spread([rb"\\{1,16}", b"0?", *_digits(b"%03o" % byte)]) for byte in encoded]
     hexadecimal = [_spread([rb"\\{1,16}", b"x", *_digits(b"%02x" % byte)]) for byte in encoded]
     ways = [_spread(way) for way in (percent, unicode, hexadecimal, octal)]
-    ways += [_spread([rb"\\{1,16}", b"U", *_digits(b"%08x" % code)])]
     ways += [_spread([b"&", _AMPS, b"#", b"0{0,8}", *_digits(b"%d" % code), b";"])]
     ways += [_spread([b"&", _AMPS, b"#", b"[xX]", b"0{0,8}", *_digits(b"%x" % code), b";"])]
-    if code < 0x100:
+    if 0x80 <= code < 0x100:
         ways += [_spread([rb"\\{1,16}", b"x", *_digits(b"%02x" % code)])]
     if name := codepoint2name.get(code):
         ways += [_spread([b"&", _AMPS, *_letters(name.encode()), b";"])]
@@ -227,4 +232,4 @@ def _digits(written: bytes) -> list[bytes]:
 
 def _spread(parts: list[bytes]) -> bytes:
     """Parts one after another, where a line may be wrapped between any two of them."""
-    return _MAYBE.join(parts)
+    return (_ONE + rb"?").join(parts)

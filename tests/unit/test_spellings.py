@@ -9,12 +9,14 @@ import random
 import shlex
 import string
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
 
-from journal.masking import Masker, Secret
+from journal.masking import Masked, Masker, Secret
 
+ROOT = Path(__file__).resolve().parents[2]
 PIECE = 12
 ROUNDS = 25
 ALPHABETS = (
@@ -251,3 +253,126 @@ def test_no_form_comes_through_a_line_wrap(name: str) -> None:
         assert leaks(value, once, "") == [], (value, text, once)
         assert once.startswith("note: ")
         assert once.endswith(" end")
+
+
+# -- cut off --------------------------------------------------------------------------------------
+
+LONG = "sk-live-0aB1cD2eF3gH4iJ5kL6mN7oP8qR9"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"the key is {LONG[:14]}",
+        f"the key is {LONG[:-1]}",
+        f'{{"key": "{LONG[:20]}"',
+        f"{LONG[-14:]} was the key",
+        f"the key is {LONG[:14]}…",
+        f"the key is {LONG[:14]}... and so on",
+        f"head {LONG[:20]}\n<< 1200 CHARACTERS REMOVED TO SAVE SPACE >>\n{LONG[-20:]} tail",
+        f"head {LONG[:20]} [output truncated] tail",
+        f"curl -H 'Authorization: Basic {base64.b64encode(b'user:' + LONG.encode()).decode()[:40]}",
+        f"{LONG.encode().hex()[:40]}",
+        f"{LONG.encode().hex(':')[-60:]}",
+    ],
+)
+def test_what_a_cut_left_of_a_secret_does_not_come_through(text: str) -> None:
+    once = masked(LONG, text)
+
+    assert "[hidden:TOKEN]" in once
+    assert leaks(LONG, once, "") == []
+
+
+def test_a_few_characters_at_the_end_are_no_secret() -> None:
+    for text in (f"it begins with {LONG[:8]}", f"{LONG[-8:]} is its end", f"{LONG[:14]} in the middle"):
+        assert masked(LONG, text) is text
+
+
+# -- what stays -----------------------------------------------------------------------------------
+
+
+def thirty() -> Masker:
+    chance = random.Random("thirty")
+    secrets = [Secret(f"N{number}", secret_of(chance)) for number in range(30)]
+    return Masker(lambda: secrets)
+
+
+def test_ordinary_texts_are_the_same_objects_afterwards() -> None:
+    chance, masker = random.Random("ordinary"), thirty()
+    texts = [
+        path.read_text(encoding="utf-8") for pattern in ("*.md", "docs/*.md", "journal/*.py", "bridge/*.py") for path in ROOT.glob(pattern)
+    ]
+    data = chance.randbytes(5000)
+    texts += [base64.encodebytes(data).decode(), data.hex(), xxd(data, chance), hexdump_c(data, chance), json.dumps(texts), quote(texts[0])]
+
+    for text in texts:
+        assert masker.text(text) is text
+        assert masker.mask(text.encode()).value == text.encode()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("12345678", "12, 34, 56, 78 and 12 34 56 78 and 1234.5678"),
+        ("password", "pass word, pass-word, Password, passwor"),
+        ("correct horse", "correct, horse; correct-horse"),
+        ("deadbeef", "dead beef DEADBEEF dead:beef"),
+        ("a1-b2-c3-d4", "a1b2c3d4 a1 b2 c3 d4"),
+        ("2026-11-29", "20261129 2026/11/29"),
+    ],
+)
+def test_what_only_looks_alike_stays(value: str, text: str) -> None:
+    assert masked(value, text) is text
+
+
+# -- long texts -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["verbatim", "JSON", "URL, nothing safe", "hex, colons", "base64", "MIME", "hexdump -C"])
+def test_a_secret_is_found_at_any_place_of_a_long_text(name: str) -> None:
+    chance = random.Random(name)
+    line = "an ordinary line of a log with a number 4711 and a path /usr/lib/x\n"
+    for _ in range(12):
+        value = secret_of(chance)
+        before = (line * 8000)[: chance.randrange(120_000, 280_000)]
+        text = before + "\n" + FORMS[name](value, chance) + "\n" + line * 3000
+
+        once = masked(value, text)
+
+        assert leaks(value, once[len(before) - 200 : len(before) + 2000], "") == []
+        assert once.startswith(before)
+        assert once.endswith(line * 3000)
+        assert once.count("[hidden:TOKEN]") >= 1
+
+
+def test_a_key_of_many_lines_is_found_whole_wrapped_and_encoded() -> None:
+    chance = random.Random("key")
+    body = base64.encodebytes(chance.randbytes(1200)).decode()
+    key = f"-----BEGIN PRIVATE KEY-----\n{body}-----END PRIVATE KEY-----\n"
+    indented = "".join(f"    {line}\n" for line in key.splitlines())
+
+    assert masked(key, f"a\n{key}b", "§§secret(KEY)") == "a\n§§secret(KEY)b"
+    for text in (json.dumps({"key": key}), indented, in_base64(key, chance), quote(key), key.encode().hex()):
+        once = masked(key, f"before {text} after")
+        assert leaks(body.splitlines()[5], once, "") == []
+
+
+# -- the host's own -------------------------------------------------------------------------------
+
+
+def test_only_a_whole_verbatim_secret_of_the_host_gets_its_placeholder() -> None:
+    masker = Masker(lambda: [Secret("KEY", LONG, "§§secret(KEY)")])
+
+    assert masker.mask({"a": f"say {LONG}!"}) == Masked({"a": "say §§secret(KEY)!"}, lossy=False)
+    for name, form in FORMS.items():
+        text = form(LONG, random.Random(name))
+        result = masker.mask({"a": f"say {text}"})
+        assert result.lossy is (LONG not in text), name
+        assert result.lossy is ("§§secret" not in result.value["a"]), name
+
+
+def test_values_that_are_compared_have_one_mark_for_every_form() -> None:
+    masker = Masker(lambda: [Secret("KEY", LONG, "§§secret(KEY)")])
+
+    for form in (LONG, "§§secret(KEY)", LONG.encode().hex(), f"{LONG[:9]}\n{LONG[9:]}"):
+        assert masker.uniform([f"a {form} b"]) == ["a [hidden:KEY] b"]
