@@ -220,7 +220,8 @@ def _merged(hits: list[Hit]) -> list[tuple[int, int, list[Hit]]]:
     for hit in sorted(hits, key=lambda each: (each.start, -each.stop, not each.whole, each.number)):
         if places and hit.start < places[-1][1]:
             start, stop, group = places[-1]
-            places[-1] = (start, max(stop, hit.stop), [*group, hit])
+            group.append(hit)
+            places[-1] = (start, max(stop, hit.stop), group)
         else:
             places.append((hit.start, hit.stop, [hit]))
     return places
