@@ -139,6 +139,8 @@ def _named_in(value: Any) -> Iterator[Digest]:
     elif isinstance(value, list | tuple):
         for each in value:
             yield from _named_in(each)
+
+
 def children(body: bytes) -> Digests:
     """The nodes that a node names, perhaps with some that only look like it."""
     if body.startswith(_LIST):

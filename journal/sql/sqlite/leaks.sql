@@ -1,18 +1,4 @@
--- Everything stored that a run may have put in, a part at a time, to be searched for secrets that became known later.
-
--- blobs_after --
-select blob_id as id, digest, body
-  from blobs
- where blob_id > :after
- order by blob_id
- limit :most
-
--- nodes_after --
-select node_id as id, digest, body
-  from nodes
- where node_id > :after
- order by node_id
- limit :most
+-- Who holds what is stored, to name the runs with a secret that became known later. The bodies are read as a verification reads them.
 
 -- runs_with_blob --
 select r.run_id
