@@ -12,20 +12,19 @@ from collections.abc import Iterator
 from .spellings import DIGITS
 
 SIGN = "0000"  # a dump begins at offset zero, or shows that it does not with leading zeros
-_LINE = re.compile(rb"^[ \t]*[0-9a-fA-F]{4,16}:?[ \t]+(?:- )?((?:(?:[0-9a-fA-F]{2}){1,4}(?:[ \t]{1,2}|-|(?=[\r\n]|\Z)))+).*$", re.MULTILINE)
+_LINE = re.compile(rb"\n[ \t]*[0-9a-fA-F]{4,16}:?[ \t]+(?:- )?((?:(?:[0-9a-fA-F]{2}){1,4}(?:[ \t]{1,2}|-|(?=[\r\n]|\Z)))+).*")
 _WORD = re.compile(rb"(?<![0-9a-fA-F])([0-9a-fA-F]{2})([0-9a-fA-F]{2})(?![0-9a-fA-F])")
 _MOST_DIGITS = 32  # sixteen bytes a line; what follows is their text, which may look like digits
 
 
 def find(data: bytes, needles: list[tuple[bytes, int]]) -> Iterator[tuple[int, int, int]]:
     """Yield (start, stop, number) of the whole lines over which a needle of hexadecimal digits stands."""
-    text = data.replace(b"\\n", b"\n\n")  # of the same length
+    text = b"\n" + data.replace(b"\\n", b"\n\n")  # of the same length; and every line begins after a line break
     lines = list(_LINE.finditer(text))
     if not lines:
         return
-    starts, columns = [], bytearray(len(text))
+    columns = bytearray(len(text))
     for line in lines:
-        starts.append(line.start())
         left = _MOST_DIGITS
         for at in range(line.start(1), line.end(1)):
             columns[at] = text[at]
@@ -33,7 +32,8 @@ def find(data: bytes, needles: list[tuple[bytes, int]]) -> Iterator[tuple[int, i
             if left == 0:
                 break
     for flat in {bytes(columns), _WORD.sub(rb"\2\1", bytes(columns))}:  # words are printed as bytes or as numbers
-        yield from _in_columns(flat, needles, lines)
+        for start, stop, number in _in_columns(flat, needles, lines):
+            yield start, stop - 1, number
 
 
 def _in_columns(flat: bytes, needles: list[tuple[bytes, int]], lines: list[re.Match[bytes]]) -> Iterator[tuple[int, int, int]]:

@@ -48,40 +48,34 @@ DIGITS = View(b"0123456789abcdefABCDEF", b"0123456789abcdefabcdef")
 
 # -- texts of the same length, easier to condense -------------------------------------------------
 
-
-def _of_equal_length(*pairs: tuple[bytes, bytes]) -> tuple[tuple[bytes, bytes], ...]:
-    return tuple((written, becomes + bytes(len(written) - len(becomes))) for written, becomes in pairs)
-
-
-_BREAKS = {
-    "\\": _of_equal_length((b"\\n", b""), (b"\\r", b""), (b"\\t", b"")),
-    "%0": _of_equal_length((b"%0A", b""), (b"%0a", b""), (b"%0D", b""), (b"%0d", b"")),
-}
+_BREAKS = ((b"\\n", b"\0\0"), (b"\\r", b"\0\0"), (b"\\t", b"\0\0"))
+_PERCENT_BREAK = re.compile(rb"%0[AaDd]")
 _SIGNS = {
-    "%2": _of_equal_length((b"%2B", b"+"), (b"%2b", b"+"), (b"%2F", b"/"), (b"%2f", b"/")),
-    "\\u002": _of_equal_length((b"\\u002B", b"+"), (b"\\u002b", b"+"), (b"\\u002F", b"/"), (b"\\u002f", b"/")),
+    "%2": ((b"%2B", b"+\0\0"), (b"%2b", b"+\0\0"), (b"%2F", b"/\0\0"), (b"%2f", b"/\0\0")),
+    "\\u002": tuple((b"\\u002" + code, sign + bytes(5)) for code, sign in ((b"B", b"+"), (b"b", b"+"), (b"F", b"/"), (b"f", b"/"))),
 }
 
 
 def unbroken(data: bytes, text: str) -> bytes:
     """Line breaks that are written as characters are blanked; the same object if there are none."""
-    if "\\" not in text and "%" not in text:
-        return data
-    return _replaced(data, text, _BREAKS)
+    flat = data
+    if "\\" in text:
+        for written, blank in _BREAKS:
+            flat = flat.replace(written, blank)
+    if "%" in text:
+        flat = _PERCENT_BREAK.sub(b"\0\0\0", flat)
+    return data if flat == data else flat
 
 
 def plain_signs(data: bytes, text: str) -> bytes:
     """The two characters of base64 that are no letters, where a URL or a page escapes them."""
-    return _replaced(data, text, _SIGNS) if "%" in text or "\\" in text else data
-
-
-def _replaced(data: bytes, text: str, table: dict[str, tuple[tuple[bytes, bytes], ...]]) -> bytes:
-    flat = data
-    for sign, pairs in table.items():
+    if "%" not in text and "\\" not in text:
+        return data
+    for sign, pairs in _SIGNS.items():
         if sign in text:
             for written, becomes in pairs:
-                flat = flat.replace(written, becomes)
-    return data if flat == data else flat
+                data = data.replace(written, becomes)
+    return data
 
 
 def bare_digits(data: bytes, text: str) -> bytes:
