@@ -113,9 +113,9 @@ class Journal:
         self._store.close()
 
     @staticmethod
-    def look(folder: Path, *, clock: Clock | None = None) -> Look:
+    def look(folder: Path, *, masker: Masker | None = None, clock: Clock | None = None) -> Look:
         """Read a journal without owning it, beside a running server too; one of a newer version as far as it can be read."""
-        return Look(folder, clock=clock)
+        return Look(folder, masker=masker, clock=clock)
 
     def verify(self) -> Iterator[Progress]:
         """Read everything and say what is not what was written; takes as long as that takes, and holds nobody up."""

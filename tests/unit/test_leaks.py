@@ -8,6 +8,7 @@ import pytest
 
 from journal.leaks import Leak
 from journal.records import Choice, HoldReason, Outcome, RunState
+from journal.service import Journal
 from tests.store.worlds import World, model, tool
 
 LATE = 'late-canary/k"1ä2'
@@ -46,6 +47,17 @@ def test_what_was_stored_before_it_was_known_is_masked_in_every_answer(world: Wo
     answers = everything(world, run_id)
     assert "late-can" not in answers, "not even a piece, where a view cuts a long text"
     assert "[hidden:LATE]" in answers
+
+
+def test_a_look_from_outside_masks_with_the_secrets_it_is_given(world: World) -> None:
+    run_id = held_run(world)
+    world.hide("LATE", LATE)
+
+    look = Journal.look(world.folder, masker=world.masker, clock=world.clock)
+
+    shown = json.dumps([look.run_view(run_id), look.listing(), look.listing("all")], ensure_ascii=False)
+    assert "late-can" not in shown
+    assert "[hidden:LATE]" in shown
 
 
 def test_the_text_of_a_hold_is_masked_too(world: World) -> None:
