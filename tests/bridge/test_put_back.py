@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
+import pytest
+
+from journal.store.filesystems import place_of
+from refhost.world import World
 from tests.support.scenes import ended, hold_in_effect, script_effect, status
 from tests.support.story import Panel
 
@@ -106,3 +111,17 @@ def test_a_quiet_server_that_is_killed_is_not_taken_for_restored(world, model, g
 
     assert status(world)["restored"] is None
     assert Panel(world.client()).wait_held(chat)["run"]["reason"]["code"] == "outcome_unknown"
+
+
+def test_a_place_that_dies_with_the_machine_is_said_once_and_can_be_put_away(model):
+    memory = Path("/dev/shm")
+    if place_of(memory).kind != "tmpfs":
+        pytest.skip("this needs /dev/shm on a tmpfs")
+    with tempfile.TemporaryDirectory(dir=memory) as folder, World(Path(folder) / "world", model=model) as world:
+        world.start()
+
+        (note,) = status(world)["notes"]
+        (banner,) = [each for each in world.client().call("banners")["banners"] if each["id"].startswith("durable_execution")]
+
+    assert "on tmpfs" in note
+    assert (banner["id"], banner["dismissible"], note in banner["html"]) == ("durable_execution-place", True, True)
