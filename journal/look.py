@@ -10,7 +10,7 @@ from typing import Any
 
 from . import calls, codec, decisions, runs, views
 from .clock import Clock
-from .errors import JournalNewer
+from .errors import JournalError
 from .ids import RunId
 from .masking import Masker
 from .records import Call, Run
@@ -58,12 +58,14 @@ class Look:
         return self._looker.read(lambda tx: decisions.offers(*decisions.read(tx, RunId(run_id))))
 
     def status(self) -> dict[str, Any]:
-        """JSON-ready: which journal it is, who has it, what is in it. What a newer one does not answer is None."""
+        """JSON-ready: which journal it is, who has it, what is in it. What one of another version does not answer is None."""
         facts: dict[str, Any] = {"schema": self.schema, "newer": self.is_newer, "owned": self._looker.is_owned}
         for name, ask in (("counts", lambda tx: views.counts(tx, "")), ("identity", _identity), ("generations", _generations)):
             try:
                 facts[name] = self._looker.read(ask)
-            except JournalNewer:
+            except JournalError:
+                if self._looker.is_current:
+                    raise
                 facts[name] = None
         return facts
 

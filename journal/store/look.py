@@ -40,6 +40,11 @@ class Looker:
         return self.schema > migrate.newest()
 
     @property
+    def is_current(self) -> bool:
+        """Every table is as this version knows it."""
+        return self.schema == migrate.newest()
+
+    @property
     def is_owned(self) -> bool | None:
         """Whether a server has it open; None where the kernel does not say."""
         return ownership.is_owned(self._files.lock)
