@@ -24,9 +24,9 @@ class Look:
     JournalNewer is raised by what a newer journal's tables cannot answer any more; the rest of it can be read.
     """
 
-    def __init__(self, folder: Path, *, masker: Masker | None = None, clock: Clock | None = None) -> None:
+    def __init__(self, folder: Path, *, masker: Masker, clock: Clock | None = None) -> None:
+        self._masker = masker
         self._looker = Looker(Path(folder))
-        self._masker = masker or Masker(list)  # what was known when it was stored is masked already
         self._clock = clock or Clock()
 
     @property
@@ -48,14 +48,17 @@ class Look:
         return self._looker.read(lambda tx: calls.of_run(tx, RunId(run_id)))
 
     def listing(self, tab: str = "needs_you", cursor: str | None = None) -> dict[str, Any]:
-        return self._looker.read(lambda tx: views.listing(tx, tab, cursor, masker=self._masker, boot_id="", now=self._clock.now()))
+        return self._looker.read(lambda tx: views.listing(tx, tab, cursor, **self._shown()))
 
     def run_view(self, run_id: str) -> dict[str, Any]:
         """As the panel shows it. What it offers can be decided only where the journal is owned."""
-        return self._looker.read(lambda tx: views.run_view(tx, RunId(run_id), masker=self._masker, boot_id="", now=self._clock.now()))
+        return self._looker.read(lambda tx: views.run_view(tx, RunId(run_id), **self._shown()))
 
     def offers(self, run_id: str) -> list[decisions.Offer]:
         return self._looker.read(lambda tx: decisions.offers(*decisions.read(tx, RunId(run_id))))
+
+    def _shown(self) -> dict[str, Any]:
+        return {"masker": self._masker, "boot_id": "", "now": self._clock.now()}
 
     def status(self) -> dict[str, Any]:
         """JSON-ready: which journal it is, who has it, what is in it. What one of another version does not answer is None."""

@@ -113,7 +113,7 @@ class Journal:
         self._store.close()
 
     @staticmethod
-    def look(folder: Path, *, masker: Masker | None = None, clock: Clock | None = None) -> Look:
+    def look(folder: Path, *, masker: Masker, clock: Clock | None = None) -> Look:
         """Read a journal without owning it, beside a running server too; one of a newer version as far as it can be read."""
         return Look(folder, masker=masker, clock=clock)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from journal.errors import JournalForeign, JournalNewer, StoreLost
+from journal.masking import Masker
 from journal.records import RunState
 from journal.service import Journal, peek_unfinished
 from journal.store import filesystems, opening
@@ -26,6 +27,7 @@ def trace(folder: Path) -> dict[str, tuple[int, int, int]]:
 
 
 def open_and_running(world: World, tmp_path: Path) -> Path:
+    world.pause()
     return world.folder
 
 
@@ -57,7 +59,7 @@ def test_everything_is_seen_and_nothing_is_left_behind(world: World, tmp_path: P
     folder = state(world, tmp_path)
     before = trace(folder)
 
-    look = Journal.look(folder, clock=world.clock)
+    look = Journal.look(folder, masker=world.masker, clock=world.clock)
     seen = look.listing("all")["items"], look.unfinished(), look.run_view(run.run_id)["calls"]
     status = look.status()
     peeked = peek_unfinished(folder)
@@ -76,14 +78,14 @@ def test_everything_is_seen_and_nothing_is_left_behind(world: World, tmp_path: P
 
 def test_it_says_whether_a_server_has_it(tmp_path: Path) -> None:
     with child(OWN, tmp_path / "journal"):
-        assert Journal.look(tmp_path / "journal").status()["owned"] is True
+        assert Journal.look(tmp_path / "journal", masker=Masker(list)).status()["owned"] is True
 
-    assert Journal.look(tmp_path / "journal").status()["owned"] is False
+    assert Journal.look(tmp_path / "journal", masker=Masker(list)).status()["owned"] is False
 
 
 def test_a_look_never_keeps_a_server_from_starting(world: World) -> None:
     world.admit()
-    look = Journal.look(world.folder)
+    look = Journal.look(world.folder, masker=world.masker)
     world.restart()
     started = threading.Event()
 
@@ -100,7 +102,7 @@ def test_a_look_never_keeps_a_server_from_starting(world: World) -> None:
 def test_what_is_written_while_a_closed_journal_is_read_is_read_again(world: World) -> None:
     world.admit()
     world.close()
-    look = Journal.look(world.folder)
+    look = Journal.look(world.folder, masker=world.masker)
     counts = []
 
     def count(tx) -> int:  # type: ignore[no-untyped-def]
@@ -120,9 +122,10 @@ def test_a_place_without_a_log_is_read_beside_its_owner(tmp_path: Path, monkeypa
     monkeypatch.setattr(filesystems, "MOUNTS", mounts)
     world = World(tmp_path / "journal")
     run = world.admit()
+    world.pause()
     before = set(trace(world.folder))
 
-    look = Journal.look(world.folder)
+    look = Journal.look(world.folder, masker=world.masker)
 
     assert [each.run_id for each in look.unfinished()] == [run.run_id]
     world.done(run, model(1))
@@ -146,7 +149,7 @@ def test_a_newer_journal_is_read_as_far_as_it_can_be(world: World) -> None:
     newer(world.folder, "alter table runs add column colour text", "alter table generations rename to eras")
     before = trace(world.folder)
 
-    look = Journal.look(world.folder, clock=world.clock)
+    look = Journal.look(world.folder, masker=world.masker, clock=world.clock)
 
     assert (look.is_newer, look.schema) == (True, 99)
     assert [each.run_id for each in look.unfinished()] == [run.run_id]
@@ -171,7 +174,7 @@ def test_an_older_journal_says_what_brings_it_up_to_date(tmp_path: Path) -> None
     connection.executescript((Path(__file__).parent / "golden" / "schema_1.sql").read_text(encoding="utf-8"))
     connection.close()
 
-    look = Journal.look(tmp_path)
+    look = Journal.look(tmp_path, masker=Masker(list))
 
     assert len(look.unfinished()) == 1
     status = look.status()
@@ -182,11 +185,11 @@ def test_an_older_journal_says_what_brings_it_up_to_date(tmp_path: Path) -> None
 
 def test_there_is_nothing_to_look_at(tmp_path: Path) -> None:
     with pytest.raises(StoreLost, match="no journal"):
-        Journal.look(tmp_path / "journal")
+        Journal.look(tmp_path / "journal", masker=Masker(list))
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "journal.db").write_text("something else, and long enough to be taken for the head of a file " * 20)
     with pytest.raises(JournalForeign):
-        Journal.look(tmp_path)
+        Journal.look(tmp_path, masker=Masker(list))
 
 
 # -- verifying ------------------------------------------------------------------------------------

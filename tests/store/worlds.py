@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from journal.ids import Ids, RunId
 from journal.masking import Masker, Secret
 from journal.records import Call, CallKey, CallKind, Choice, Claim, Decision, HoldReason, Outcome, Permission, ResumePoint, Run, RunState
 from journal.service import Journal
+from journal.store import heads
 from journal.trees import Pack
 
 NOTHING = Permission()
@@ -56,6 +58,16 @@ class World:
         self.journal.close()
         self.clock.turn(60)
         self.journal = self._open()
+
+    @property
+    def all_heads(self) -> tuple[Path, ...]:
+        return (self.folder / heads.NAME,)
+
+    def pause(self) -> None:
+        """Until the head files say how far the journal has come."""
+        number = self.journal._store.read(lambda tx: tx.one("batch_number"))["number"]  # type: ignore[index]
+        while any((head := copy.read()) is None or head.number != number for copy in map(heads.HeadFile, self.all_heads)):
+            os.sched_yield()
 
     def close(self) -> None:
         self.journal.close()
