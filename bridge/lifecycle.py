@@ -13,7 +13,7 @@ from typing import Any
 from ..journal.errors import JournalError
 from ..journal.masking import Masker
 from ..journal.service import Journal
-from . import anchor, edition, notify, overrides, paths, preflight, resume, secrets, settings
+from . import anchor, edition, notify, overrides, paths, policies, preflight, resume, secrets, settings
 from .activation import Activation
 from .admission import already_shown
 from .handlers import HANDLERS
@@ -54,7 +54,7 @@ def _make(*, live: bool) -> Activation:
     config = settings.load()
     boot = {"plugin": edition.VERSION, "host": verdict.label, "live": live}
     masker = Masker(lambda: list(secrets.known()))
-    journal = Journal.open(paths.data_folder(), masker=masker, boot=boot, other_heads=paths.other_heads())
+    journal = Journal.open(paths.data_folder(), masker=masker, boot=boot, allowlist=policies.POLICIES, other_heads=paths.other_heads())
     notify.journal_opened(journal)
     active = Activation(journal, verdict.label, verdict.replay or {}, live, edition.CODE, config, HANDLERS, _undo_log())
     active.on_release = lambda run: resume.released(active, run)

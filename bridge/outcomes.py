@@ -1,51 +1,14 @@
-"""Which endings of a call prove nothing: the closed list behind `unknown` (I3).
-
-A timeout, a broken connection or a cancellation says that we stopped listening, not
-that the effect did not happen. Everything else that a tool returns or raises is its
-own answer.
-"""
+"""How a call ended: whether that proves anything (`journal/silence.py` has the list), and its error, recorded and made again."""
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import sys
 from typing import Any
 
-SILENT = (asyncio.CancelledError, TimeoutError, ConnectionError)  # a broken pipe is a ConnectionError
+from ..journal.silence import proves_nothing
 
-# Client libraries raise their own classes for a lost transport. Named, not imported:
-# which of them a host ships differs. (module prefix, class names; an empty set is all.)
-_TRANSPORT = {
-    "httpx": {"TransportError", "StreamError"},
-    "httpcore": {"NetworkError", "TimeoutException", "ProtocolError", "ConnectError"},
-    "aiohttp": {"ClientConnectionError", "ClientPayloadError", "ServerTimeoutError"},
-    "requests": {"ConnectionError", "Timeout", "ChunkedEncodingError"},
-    "urllib3": {"HTTPError"},
-    "anyio": {"BrokenResourceError", "ClosedResourceError", "EndOfStream"},
-    "mcp": {"McpError"},
-    "paramiko": {"SSHException"},
-}
-
-
-def proves_nothing(error: BaseException) -> bool:
-    """Tell whether this error leaves open if the effect happened."""
-    seen: set[int] = set()
-    current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
-        if isinstance(current, SILENT) or _is_transport(type(current)):
-            return True
-        current = current.__cause__
-    return False
-
-
-def _is_transport(kind: type[BaseException]) -> bool:
-    for base in kind.__mro__:
-        names = _TRANSPORT.get(base.__module__.partition(".")[0])
-        if names is not None and base.__name__ in names:
-            return True
-    return False
+__all__ = ["describe", "proves_nothing", "rebuild"]
 
 
 def describe(error: BaseException) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """What may run again without a person, asked of the tool that the host really resolved (I4).
 
-The names and their rules stand in `journal/replay.py`, the digests per host version in
-UPSTREAM.json. Another plugin may override a tool by name, so the file that the class
-came from is pinned, not the name.
+The names and their rules stand here, the digests per host version in UPSTREAM.json.
+Another plugin may override a tool by name, so the file that the class came from is
+pinned, not the name. An addition needs an ADR.
 """
 
 from __future__ import annotations
@@ -12,8 +12,14 @@ import math
 from pathlib import Path
 from typing import Any
 
-from ..journal import replay
 from ..journal.records import Call, Permission
+from ..journal.replay import Allowlist, Policy
+
+POLICIES: Allowlist = {
+    "response": Policy("Hands the final answer to the chat, where no integration delivers it."),
+    "wait": Policy("Waits, at most until the recorded moment."),
+}
+"""Policies in force. `durable_plan`, `call_subordinate` and `parallel` come with child runs and documents."""
 
 _DELIVERED_BY = ("telegram_chat_id", "email_handler", "wa_chat_id")
 WAIT = "wait"
@@ -22,7 +28,7 @@ WAIT = "wait"
 def permission(tool: Any, ctx: Any, pins: dict[str, str], root: Path) -> Permission:
     """The policy of this tool instance, or none: nothing labels itself safe."""
     name = tool.name
-    if name not in replay.POLICIES or (name == "response" and is_delivered(ctx)):
+    if name not in POLICIES or (name == "response" and is_delivered(ctx)):
         return Permission(None, None)
     for kind in type(tool).__mro__:
         execute = vars(kind).get("execute")

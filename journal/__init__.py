@@ -3,20 +3,53 @@
 from __future__ import annotations
 
 from .clock import Clock
-from .errors import Conflict, Corrupt, JournalError, Refused, Unavailable
+from .errors import (
+    Conflict,
+    Corrupt,
+    Failed,
+    JournalError,
+    Refused,
+    StepFailed,
+    TurnFailed,
+    Unavailable,
+)
+from .evidence import done, not_done, unknown
+from .holds import HeldRun, RunHeld
 from .ids import Ids
-from .masking import Masker
+from .masking import Masker, Secret
+from .places import step_id
+from .records import Choice
+from .reviewed import Checked, Idempotent, Safe
 from .service import Journal, peek_unfinished
+from .steps import AsyncTurn, Turn
+from .turns import Turns
 
 __all__ = [
+    "AsyncTurn",
+    "Checked",
+    "Choice",
     "Clock",
     "Conflict",
     "Corrupt",
+    "Failed",
+    "HeldRun",
+    "Idempotent",
     "Ids",
     "Journal",
     "JournalError",
     "Masker",
     "Refused",
+    "RunHeld",
+    "Safe",
+    "Secret",
+    "StepFailed",
+    "Turn",
+    "TurnFailed",
+    "Turns",
     "Unavailable",
+    "done",
+    "not_done",
     "peek_unfinished",
+    "step_id",
+    "unknown",
 ]

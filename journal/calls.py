@@ -8,6 +8,7 @@ from typing import Any
 from . import codec
 from .codec import Body
 from .errors import RecordCorrupt, ResultConflict, StaleVersion, UnknownCall
+from .evidence import Found
 from .ids import CallId, Digest, RunId
 from .records import Call, CallKey, CallKind, Held, Outcome, Permission, Proceed, RunState, Serve, Step
 from .runs import Scribe, load, touch
@@ -43,6 +44,15 @@ class Result:
     @property
     def digest(self) -> Digest:
         return codec.digest(codec.encode([self.outcome.value, self.value.digest, self.error]))
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a check answered, masked and encoded in the caller's thread. `result` is that of a call that was done."""
+
+    found: Found
+    result: Result
+    seen: str
 
 
 # -- reading ------------------------------------------------------------------------------------
@@ -250,6 +260,23 @@ def keep_beside(scribe: Scribe, call: Call, kind: str, result: Result) -> None:
         value_digest=scribe.store(result.value),
         result_digest=result.digest,
         error=result.error,
+        seq=seq,
+        now=scribe.now,
+    )
+
+
+def keep_finding(scribe: Scribe, call: Call, evidence: Evidence) -> None:
+    """Keep what a check answered about an open call. The same answer again is one row, each asking is an event."""
+    result, found = evidence.result, evidence.found.value
+    seq = scribe.event("call_checked", call.run_id, call_id=call.call_id, found=found)
+    scribe.tx.change(
+        "add_evidence",
+        call_id=call.call_id,
+        kind="check",
+        outcome=found,
+        value_digest=scribe.store(result.value),
+        result_digest=codec.digest(codec.encode([found, result.digest, evidence.seen])),
+        error=evidence.seen,
         seq=seq,
         now=scribe.now,
     )

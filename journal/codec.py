@@ -69,6 +69,24 @@ def plain(value: Any) -> Any:
     return _plain(value, 0, set())
 
 
+def foreign_part(value: Any, where: str) -> tuple[str, str] | None:
+    """The place and type of the first part that would come back as an `Opaque`; None if there is none."""
+    return _foreign_part(value, where, 0)
+
+
+def _foreign_part(value: Any, where: str, depth: int) -> tuple[str, str] | None:
+    if isinstance(value, Opaque):
+        return None
+    if not isinstance(value, list | tuple | dict) or depth >= MAX_DEPTH:
+        is_lost = (depth >= MAX_DEPTH and isinstance(value, list | tuple | dict)) or isinstance(plain(value), Opaque)
+        return (where, opaque(value).type_name) if is_lost else None
+    if isinstance(value, dict):
+        parts = [pair for key, item in value.items() for pair in ((key, f"a key of {where}"), (item, f"{where}[{key!r}]"))]
+    else:
+        parts = [(item, f"{where}[{number}]") for number, item in enumerate(value)]
+    return next((found for part, at in parts if (found := _foreign_part(part, at, depth + 1))), None)
+
+
 def unused_key(key: Any, taken: Mapping[Any, Any]) -> Any:
     """A key that is free in `taken`: two objects that look alike must not swallow each other's values."""
     fresh, number = key, 2

@@ -1,16 +1,19 @@
-"""Every error of the journal, in four families told apart by what the caller can do.
+"""Every error of the journal, in five families told apart by what the caller can do.
 
 JournalError
 ├── Refused       the rules said no; nothing changed
 │   ├── NotAllowed · NoteMissing · AckMissing · RunEnded · NotRunning
-│   └── TooLarge · UnknownRun · UnknownCall · UnsafeFileSystem
+│   ├── TooLarge · UnknownRun · UnknownCall · UnsafeFileSystem
+│   └── NotRecordable · StepInside · RunHeld (in holds.py, with what it shows)
 ├── Conflict      somebody was faster or something differs; look again
 │   ├── StaleVersion · ShownChanged · RequestReused
 │   └── InputConflict · ChatBusy · ResultConflict · KeyReused
 ├── Corrupt       stop; a person has to look
 │   └── CheckpointCorrupt · RecordCorrupt · JournalForeign · JournalNewer · JournalDamaged
-└── Unavailable   the store is out of reach; this says nothing about any effect
-    └── StoreLocked · StoreFull · StoreLost · StoreClosed · CommitTimeout · TakenBack
+├── Unavailable   the store is out of reach; this says nothing about any effect
+│   └── StoreLocked · StoreFull · StoreLost · StoreClosed · CommitTimeout · TakenBack
+└── Failed        what was recorded is an error of the caller's own code
+    └── StepFailed · TurnFailed
 
 A class docstring is the message that a person reads; facts are attributes; codes are never reused.
 """
@@ -21,7 +24,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .ids import CallId, ChatId, Digest, InputId, RunId
-    from .records import CallKey, Run
+    from .records import CallKey, Outcome, Run
 
 
 class JournalError(Exception):
@@ -57,6 +60,12 @@ class Unavailable(JournalError):
     """The journal is out of reach. This says nothing about whether an action happened."""
 
     code = "unavailable"
+
+
+class Failed(JournalError):
+    """This ended with an error of its own. The error is recorded, and comes again whenever the record is asked."""
+
+    code = "failed"
 
 
 # -- Refused ------------------------------------------------------------------------------------
@@ -144,6 +153,26 @@ class UnsafeFileSystem(Refused):
     def __init__(self, kind: str, folder: str) -> None:
         super().__init__(f"{folder} lies on {kind}.")
         self.kind, self.folder = kind, folder
+
+
+class NotRecordable(Refused):
+    """This value would not come back from the journal as it is. Hand in plain values. Nothing was started."""
+
+    code = "not_recordable"
+
+    def __init__(self, where: str, *, found: str) -> None:
+        super().__init__(f"{where} is of type {found}.")
+        self.where, self.found = where, found
+
+
+class StepInside(Refused):
+    """A step was asked for inside another step. Ask for it in the turn itself. Nothing was started."""
+
+    code = "step_inside"
+
+    def __init__(self, step: str) -> None:
+        super().__init__(f"It was asked for inside {step}.")
+        self.step = step
 
 
 # -- Conflict -----------------------------------------------------------------------------------
@@ -312,3 +341,26 @@ class TakenBack(Unavailable):
     """The journal did not answer in time. This was taken back: it is not recorded and will not be."""
 
     code = "taken_back"
+
+
+# -- Failed -------------------------------------------------------------------------------------
+
+
+class StepFailed(Failed):
+    """This step raised an error, which is its recorded result."""
+
+    code = "step_failed"
+
+    def __init__(self, step: str, *, error_type: str, text: str, outcome: Outcome) -> None:
+        super().__init__(f"{step}: {error_type}: {text}")
+        self.step, self.error_type, self.text, self.outcome = step, error_type, text, outcome
+
+
+class TurnFailed(Failed):
+    """This turn ended with an error, which is its recorded end."""
+
+    code = "turn_failed"
+
+    def __init__(self, run_id: RunId, *, error_type: str, text: str) -> None:
+        super().__init__(f"{error_type}: {text}")
+        self.run_id, self.error_type, self.text = run_id, error_type, text

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import uuid
 from typing import NewType
 
 from .clock import Clock
@@ -20,6 +21,7 @@ Digest = NewType("Digest", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _RANDOM_BITS = 80
+_NAMES = uuid.UUID("6f1dbb5e-5b0c-5d6a-9a1e-4f6c2a8d7e31")
 
 
 class Ids:
@@ -35,6 +37,11 @@ class Ids:
             fresh = (self._clock.now() << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
             self._last = fresh if fresh > self._last else self._last + 1
             return f"{prefix}_{_base32(self._last)}"
+
+
+def named(*facts: str) -> str:
+    """The same id for the same facts, in every process: a UUID, the form that services take for an idempotency key."""
+    return str(uuid.uuid5(_NAMES, "\0".join(facts)))
 
 
 def _base32(number: int) -> str:

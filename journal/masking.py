@@ -7,6 +7,7 @@ held it is never dispatched from the record. How a secret may be written stands 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -22,12 +23,20 @@ _MARK = "[hidden:"
 _PLAIN_WORD = re.compile(r"[A-Za-z_]+\Z")
 
 
+_TELLING = re.compile(r"KEY|TOKEN|SECRET|PASSW|DSN", re.IGNORECASE)
+
+
 class Secret(NamedTuple):
     """`placeholder` is the host's own reference to a secret that the host keeps; None for any other secret."""
 
     name: str
     value: str
     placeholder: str | None = None
+
+
+def from_environment() -> list[Secret]:
+    """The values of the environment whose names tell of a secret."""
+    return [Secret(name, value) for name, value in os.environ.items() if _TELLING.search(name)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,25 +9,27 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from . import calls, codec, runs
-from .calls import Intent, Result
+from .calls import Evidence, Intent, Result
 from .errors import KeyReused, NotRunning
-from .ids import RunId
+from .ids import CallId, RunId
 from .masking import has_hidden
-from .planner import Next, next_step
+from .planner import Next, next_step, without_proof
 from .records import Call, CallKey, CallKind, Held, Hold, HoldReason, Outcome, Permission, Proceed, Run, RunState, Serve, Step
+from .replay import Allowlist
 from .runs import Scribe
 from .store.base import Reader
 
+MOST_LIVE_ATTEMPTS = 3
+"""So often a living step that ends without proof is begun by itself; then a person decides."""
 
-def begin_call(scribe: Scribe, run_id: RunId, token: int, cursor: int, intent: Intent) -> Step:
+
+def begin_call(
+    scribe: Scribe, run_id: RunId, token: int, cursor: int, intent: Intent, allowlist: Allowlist, evidence: Evidence | None = None
+) -> Step:
     """One transaction decides about one step; a permission is used up in it, before the effect (I1)."""
-    try:
-        runs.enter(scribe, run_id, token)
-    except NotRunning as refusal:
-        run = refusal.run
-        if run.hold is None or run.token != token or run.damaged:
-            raise
-        return Held(run.hold, run)  # the hold's own answer was lost, or a call beside the held one wants to begin
+    held = _held_already(scribe, run_id, token)
+    if held is not None:
+        return held
     call = calls.at_key(scribe.tx, run_id, intent.key)
     if call is None:
         return _begin_new(scribe, run_id, token, cursor, intent)
@@ -39,7 +41,32 @@ def begin_call(scribe: Scribe, run_id: RunId, token: int, cursor: int, intent: I
         raise KeyReused(run_id, intent.key)
     if call.identity != intent.identity:
         return _hold(scribe, call, HoldReason.DIVERGED, recorded=_side(call), now=_side_of(intent))
-    return _go_on(scribe, call, token, intent.permission)
+    return _go_on(scribe, call, token, intent.permission, allowlist, evidence)
+
+
+def lose_call(
+    scribe: Scribe, run_id: RunId, token: int, call_id: CallId, now: Permission, allowlist: Allowlist, evidence: Evidence | None
+) -> Step:
+    """A living step ended without proof (I3): what may happen is what might happen after a crash."""
+    held = _held_already(scribe, run_id, token)
+    if held is not None:
+        return held
+    call = calls.load_call(scribe.tx, call_id)
+    if call.outcome is None and call.attempts >= MOST_LIVE_ATTEMPTS:
+        return _hold(scribe, call, without_proof(call))
+    return _go_on(scribe, call, token, now, allowlist, evidence)
+
+
+def _held_already(scribe: Scribe, run_id: RunId, token: int) -> Held | None:
+    """The hold of a run that waits already: the hold's own answer was lost, or a call beside the held one wants to begin."""
+    try:
+        runs.enter(scribe, run_id, token)
+    except NotRunning as refusal:
+        run = refusal.run
+        if run.hold is None or run.token != token or run.damaged:
+            raise
+        return Held(run.hold, run)
+    return None
 
 
 def _begin_new(scribe: Scribe, run_id: RunId, token: int, cursor: int, intent: Intent) -> Step:
@@ -58,14 +85,21 @@ def _asks_for_hidden(tx: Reader, run_id: RunId, cursor: int, intent: Intent) -> 
     return served and has_hidden(codec.decode(intent.arguments.data))
 
 
-def _go_on(scribe: Scribe, call: Call, token: int, now: Permission) -> Step:
-    match next_step(call, now):
+def _go_on(scribe: Scribe, call: Call, token: int, now: Permission, allowlist: Allowlist, evidence: Evidence | None) -> Step:
+    if evidence is not None and call.outcome is None:
+        calls.keep_finding(scribe, call, evidence)
+    match next_step(call, now, allowlist, scribe.now, evidence.found if evidence else None):
         case Next.SERVE:
             return Serve(calls.serve(scribe, call))
         case Next.ALLOWED:
             return Proceed(calls.again(scribe, call, token, "allowed"), replayed=True)
         case Next.REPLAY:
             return Proceed(calls.again(scribe, call, token, "replay"), replayed=True)
+        case Next.RECONCILE if evidence is not None:
+            calls.record(scribe, call, evidence.result)
+            return Serve(calls.serve(scribe, calls.load_call(scribe.tx, call.call_id)))
+        case Next():  # nobody asked the check that it needs
+            return _hold(scribe, call, without_proof(call))
         case reason:
             return _hold(scribe, call, reason)
 
@@ -84,13 +118,21 @@ def _side_of(intent: Intent) -> dict[str, object]:
     return {"name": intent.name, "arguments": codec.decode(intent.arguments.data)}
 
 
-def classify(tx: Reader, run_id: RunId, permission_now: Callable[[Call], Permission]) -> Hold | None:
+def classify(tx: Reader, run_id: RunId, permission_now: Callable[[Call], Permission], allowlist: Allowlist, at: int) -> Hold | None:
     """Why this run must wait for a person, or None if it may go on. Reads only."""
     for call in calls.open_calls(tx, run_id):
-        reason = next_step(call, permission_now(call))
+        reason = next_step(call, permission_now(call), allowlist, at)
         if isinstance(reason, HoldReason):
             return Hold(reason, call.call_id)
     return None
+
+
+def suspend(scribe: Scribe, run_id: RunId, token: int, permission_now: Callable[[Call], Permission], allowlist: Allowlist) -> Run:
+    """The task of a living run ended without an end of the run: it is held if that left anything unknown, else it waits its turn."""
+    run = runs.load(scribe.tx, run_id)
+    if run.state is not RunState.RUNNING or run.token != token:
+        return run
+    return runs.settle(scribe, run_id, classify(scribe.tx, run_id, permission_now, allowlist, scribe.now))
 
 
 def interrupt(scribe: Scribe, run_id: RunId, by: str) -> Run:

@@ -1,27 +1,53 @@
-"""The allowlist: which calls may run again without a person (I4). Nothing labels itself safe.
+"""What may run again without a person (I4). Nothing labels itself safe.
 
-A policy is a name here and a pinned source file per host version (UPSTREAM.json, looked at by the bridge).
-An addition needs an ADR.
+Whoever opens the journal hands in an allowlist of reviewed policies; Agent Zero's stands in `bridge/policies.py`.
+A policy counts for one source: what was begun under another one is not allowed any more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
 
-from .records import Permission
-
-POLICIES: Mapping[str, str] = {
-    "response": "Hands the final answer to the chat, where no integration delivers it.",
-    "wait": "Waits, at most until the recorded moment.",
-}
-"""Policies in force. `durable_plan`, `call_subordinate` and `parallel` come with child runs and documents."""
+from .ids import named
+from .records import Call, Permission
 
 
-def may_replay(recorded: Permission, now: Permission) -> bool:
-    """Whether a call begun under `recorded` may run again under `now`: same policy, same source, both known."""
-    return (
-        recorded.policy in POLICIES
-        and recorded.policy == now.policy
-        and recorded.source_digest is not None
-        and recorded.source_digest == now.source_digest
-    )
+class Repeat(Enum):
+    """Why a step may be repeated, as its author reviewed it."""
+
+    SAFE = "safe"
+    """It changes nothing outside, however often it runs."""
+    IDEMPOTENT = "idempotent"
+    """The service behind it does the work once for each key, as long as it remembers the key."""
+    CHECKED = "checked"
+    """A check can tell whether it happened; only "not done" lets it run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One line of an allowlist."""
+
+    why: str
+    repeat: Repeat = Repeat.SAFE
+
+
+type Allowlist = Mapping[str, Policy]
+
+NOTHING: Allowlist = MappingProxyType({})
+
+KEY_UNTIL = "key_until"
+"""In the extra of an idempotent call: the moment (milliseconds UTC) up to which its key is remembered outside."""
+
+
+def policy_for(recorded: Permission, now: Permission, allowlist: Allowlist) -> Policy | None:
+    """The policy under which a call begun as `recorded` may run again: on the list, and from the very same source."""
+    same = recorded.source_digest is not None and recorded == now
+    return allowlist.get(recorded.policy) if same and recorded.policy is not None else None
+
+
+def idempotency_key(call: Call) -> str:
+    """The same for every attempt of a call, and for a call that stands again at the same place with the same arguments."""
+    return named(call.run_id, call.key.text, call.identity)

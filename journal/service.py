@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from . import calls, checkpoints, codec, decisions, grants, inputs, leaks, recovery, restoring, runs, verify, views
-from .calls import Intent, Result
+from .calls import Evidence, Intent, Result
 from .checkpoints import LoadedPoint
 from .clock import Clock
 from .codec import Body, Opaque
+from .decisions import Offer
 from .errors import JournalError, StoreFull, TooLarge
+from .evidence import FROM_CHECK, Finding
 from .ids import CallId, ChatId, Digest, Ids, InputId, RunId
 from .leaks import Leak
 from .look import Look
@@ -37,8 +39,9 @@ from .records import (
     RunState,
     Step,
 )
+from .replay import NOTHING, Allowlist
 from .runs import Scribe
-from .store.base import NO_ROOM, Keep, Restored, Store
+from .store.base import NO_ROOM, Keep, Reader, Restored, Store
 from .store.peek import peek
 from .store.sqlite import SqliteStore
 from .trees import Tree
@@ -64,8 +67,11 @@ def peek_unfinished(folder: Path) -> dict[ChatId, tuple[RunId, RunState]]:
 class Journal:
     """An open journal, owned by this process."""
 
-    def __init__(self, store: Store, *, masker: Masker, clock: Clock, ids: Ids, boot_id: str, folder: Path) -> None:
+    def __init__(
+        self, store: Store, *, masker: Masker, clock: Clock, ids: Ids, boot_id: str, folder: Path, allowlist: Allowlist = NOTHING
+    ) -> None:
         self.masker = masker
+        self.allowlist = allowlist
         self.boot_id = boot_id
         self.clock = clock
         self._store = store
@@ -81,10 +87,12 @@ class Journal:
         clock: Clock | None = None,
         ids: Ids | None = None,
         boot: dict[str, Any],
+        allowlist: Allowlist = NOTHING,
         other_heads: Iterable[Path] = (),
     ) -> Journal:
         """Take the ownership, check, migrate, note this process. Raises a JournalError.
 
+        `allowlist` is what may run again without a person (I4); without one, nothing may.
         `other_heads` are places outside the folder that remember how far the journal has come. If it was put back to
         an earlier state, every unfinished run is on hold for that when this returns; `restored` says so.
         """
@@ -92,7 +100,7 @@ class Journal:
         ids = ids or Ids(clock)
         boot_id = ids.new("boot")
         store = SqliteStore(Path(folder), clock.now(), opening=boot_id, other_heads=other_heads)
-        journal = cls(store, masker=masker, clock=clock, ids=ids, boot_id=boot_id, folder=Path(folder))
+        journal = cls(store, masker=masker, clock=clock, ids=ids, boot_id=boot_id, folder=Path(folder), allowlist=allowlist)
         facts = codec.encode(masker.mask(boot, names=False).value)
 
         def begin(scribe: Scribe) -> None:
@@ -266,7 +274,11 @@ class Journal:
 
     def classify(self, run_id: str, permission_now: Callable[[Call], Permission]) -> Hold | None:
         """Why a run must wait for a person, or None: the same planner that `begin_call` asks."""
-        return self._store.read(lambda tx: recovery.classify(tx, RunId(run_id), permission_now))
+        return self._store.read(lambda tx: recovery.classify(tx, RunId(run_id), permission_now, self.allowlist, self.clock.now()))
+
+    def suspend_run(self, run_id: str, token: int, permission_now: Callable[[Call], Permission]) -> Future[Run]:
+        """The task of a living run ended and the run did not: held if anything is unknown by now, else queued."""
+        return self._write(lambda scribe: recovery.suspend(scribe, RunId(run_id), token, permission_now, self.allowlist))
 
     # -- calls ----------------------------------------------------------------------------------
 
@@ -282,8 +294,12 @@ class Journal:
         arguments: Any,
         permission: Permission,
         extra: dict[str, Any] | None = None,
+        finding: Finding | None = None,
     ) -> Future[Step]:
-        """Write an intent, or find what is recorded: the answer says whether the effect may start (I1)."""
+        """Write an intent, or find what is recorded: the answer says whether the effect may start (I1).
+
+        `finding` is what a check saw of a call that was cut off here.
+        """
         masked = self.masker.mask(arguments)
         intent = Intent(
             key=key,
@@ -294,9 +310,21 @@ class Journal:
             permission=permission,
             extra=self._body(extra) if extra else None,
         )
-        return self._write_sized(
-            "arguments", intent.arguments, lambda scribe: recovery.begin_call(scribe, RunId(run_id), token, cursor, intent)
-        )
+        evidence = self._evidence(finding)
+
+        def write(scribe: Scribe) -> Step:
+            return recovery.begin_call(scribe, RunId(run_id), token, cursor, intent, self.allowlist, evidence)
+
+        return self._write_sized("arguments", intent.arguments, write)
+
+    def lose_call(self, run_id: str, token: int, call_id: str, permission: Permission, finding: Finding | None = None) -> Future[Step]:
+        """The effect of a living call ended without proof (I3): the same answer as after a crash, or a hold."""
+        evidence = self._evidence(finding)
+
+        def write(scribe: Scribe) -> Step:
+            return recovery.lose_call(scribe, RunId(run_id), token, CallId(call_id), permission, self.allowlist, evidence)
+
+        return self._write(write)
 
     def finish_call(
         self,
@@ -333,6 +361,15 @@ class Journal:
         """Allow a cut-off model call one to three more attempts."""
         who = self.masker.text(origin)
         return self._write(lambda scribe: grants.grant(scribe, RunId(run_id), version, CallId(call_id), attempts, request_id, who))
+
+    def offers(self, run_id: str) -> tuple[Run, list[Call], list[Offer]]:
+        """A run, its calls, and what a person may decide about them now."""
+
+        def look(tx: Reader) -> tuple[Run, list[Call], list[Offer]]:
+            run, all_calls = decisions.read(tx, RunId(run_id))
+            return run, all_calls, decisions.offers(run, all_calls)
+
+        return self._store.read(look)
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -439,6 +476,12 @@ class Journal:
             usage=codec.encode(self._masked(usage)) if usage else None,
             extra=self._body(extra) if extra else None,
         )
+
+    def _evidence(self, finding: Finding | None) -> Evidence | None:
+        if finding is None:
+            return None
+        result = self._result(Outcome.OK, finding.value, "", None, {FROM_CHECK: True})
+        return Evidence(finding.found, result, self.masker.text(finding.seen))
 
     def _description(self, value: Any, problem: str) -> Opaque:
         seen = codec.opaque(value)

@@ -15,9 +15,11 @@ from typing import Any
 from . import codec, decisions, grants, inputs
 from .codec import Opaque
 from .errors import RecordCorrupt
+from .evidence import FROM_CHECK
 from .ids import RunId
 from .masking import Masker
 from .records import Call, CallKind, HoldReason, InputState, Outcome, Run, RunState
+from .replay import KEY_UNTIL, idempotency_key
 from .store.base import Reader, Row
 
 PAGE = 50
@@ -36,7 +38,7 @@ REASONS: Mapping[HoldReason, str] = {
     HoldReason.DIVERGED: "The run wants something else here than what is recorded. Nothing was started.",
     HoldReason.UNRECORDED_STEP: "A step passed without a record. Nothing was repeated.",
     HoldReason.MASKED_VALUE_LOST: "This step needs a hidden value that was not saved. Nothing was started.",
-    HoldReason.CRASH_LOOP: "Agent Zero ended three times while it continued this run. Nothing was repeated.",
+    HoldReason.CRASH_LOOP: "The server ended three times while it continued this run. Nothing was repeated.",
     HoldReason.ASK: "This run asks before it continues after a restart. Nothing was repeated.",
     HoldReason.WORLD_DRIFT: "Something outside changed since the last saved step. Nothing was repeated.",
     HoldReason.RESTORED: "The journal was restored from an earlier state. Nothing was repeated.",
@@ -69,6 +71,7 @@ _EVENTS: Mapping[str, str] = {
     "decided": "A decision was recorded.",
     "granted": "More attempts were allowed.",
     "late_result": "A result came late and was kept beside the record.",
+    "call_checked": "A check looked whether a step had happened.",
     "set_aside": "A saved result was set aside by a decision.",
     "calls_abandoned": "Later records were kept, but are not part of the run any more.",
     "result_while_held": "A result came while the run was on hold.",
@@ -233,6 +236,10 @@ def _evidence(call: Call) -> list[dict[str, str]]:
     if call.outcome is None and not call.key.kind.is_inference:
         on_list = call.permission.policy is not None
         found.append({"what": "policy", "text": f"{'On' if on_list else 'Not on'} the list of steps that may be repeated"})
+    if call.extra.get(KEY_UNTIL):
+        found.append({"what": "idempotency key", "text": idempotency_key(call)})
+    if call.extra.get(FROM_CHECK):
+        found.append({"what": "check", "text": "A check found that it had happened, and handed in the result"})
     if call.lossy or call.value_lossy:
         found.append({"what": "hidden values", "text": "A secret was left out and cannot be put back"})
     if call.attempts > 1:

@@ -11,12 +11,14 @@ from journal.clock import Clock
 from journal.ids import Ids, RunId
 from journal.masking import Masker, Secret
 from journal.records import Call, CallKey, CallKind, Choice, Claim, Decision, HoldReason, Outcome, Permission, ResumePoint, Run, RunState
+from journal.replay import Policy
 from journal.service import Journal
 from journal.store import heads
 from journal.trees import Pack
 
 NOTHING = Permission()
 ALLOWED = Permission("response", "f" * 64)
+ALLOWLIST = {"response": Policy("Changes nothing outside.")}
 MODE = {"on_restart": "auto"}
 OWNER = "panel:alice"
 
@@ -51,7 +53,8 @@ class World:
         self.journal = self._open()
 
     def _open(self) -> Journal:
-        return Journal.open(self.folder, masker=self.masker, clock=self.clock, ids=Ids(self.clock), boot={"pid": 1})
+        ids = Ids(self.clock)
+        return Journal.open(self.folder, masker=self.masker, clock=self.clock, ids=ids, boot={"pid": 1}, allowlist=ALLOWLIST)
 
     def restart(self) -> None:
         """Another process opens the journal."""

@@ -1,4 +1,4 @@
-"""Errors tell a caller what can be done: four families, stable codes, a sentence a person can act on."""
+"""Errors tell a caller what can be done: five families, stable codes, a sentence a person can act on."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 
 import journal
 from journal import errors
-from journal.errors import Conflict, Corrupt, JournalError, Refused, Unavailable
+from journal.errors import Conflict, Corrupt, Failed, JournalError, Refused, Unavailable
 
-FAMILIES = (Refused, Conflict, Corrupt, Unavailable)
+FAMILIES = (Refused, Conflict, Corrupt, Unavailable, Failed)
 
 
 def leaves() -> Iterator[type[JournalError]]:
@@ -36,10 +36,10 @@ def test_an_error_is_a_sentence_for_a_person(error: type[JournalError]) -> None:
 def test_the_codes_are_these() -> None:
     assert sorted(error.code for error in leaves()) == [
         "ack_missing", "chat_busy", "checkpoint_corrupt", "commit_timeout", "input_conflict", "journal_damaged",
-        "journal_foreign", "journal_newer", "key_reused", "not_allowed", "not_running", "note_missing", "record_corrupt",
-        "request_reused", "result_conflict", "run_ended", "shown_changed", "stale_version", "store_closed", "store_full",
-        "store_locked", "store_lost", "taken_back", "too_large", "unknown_call", "unknown_run",
-        "unsafe_file_system",
+        "journal_foreign", "journal_newer", "key_reused", "not_allowed", "not_recordable", "not_running", "note_missing",
+        "record_corrupt", "request_reused", "result_conflict", "run_ended", "run_held", "shown_changed", "stale_version",
+        "step_failed", "step_inside", "store_closed", "store_full", "store_locked", "store_lost", "taken_back", "too_large",
+        "turn_failed", "unknown_call", "unknown_run", "unsafe_file_system",
     ]  # fmt: skip
 
 

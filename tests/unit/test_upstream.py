@@ -104,7 +104,7 @@ def test_every_host_module_that_our_code_imports_is_pinned(host: dict[str, Any])
 
 @each_host
 def test_every_policy_of_the_replay_list_has_a_pinned_source(host: dict[str, Any]) -> None:
-    from journal.replay import POLICIES
+    from usr.plugins.durable_execution.bridge.policies import POLICIES
 
     pinned = {Path(name).stem for name in host["replay"]}
 

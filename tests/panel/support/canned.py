@@ -17,7 +17,7 @@ REASONS = {
     "outcome_unknown": "A step was started; no result was saved. It may have happened. Nothing was repeated.",
     "model_interrupted": "A model call was cut off. No answer was saved. Nothing was sent again.",
     "checkpoint_corrupt": "The saved state of this run cannot be read. The run is left exactly as it was.",
-    "crash_loop": "Agent Zero ended three times while it continued this run. Nothing was repeated.",
+    "crash_loop": "The server ended three times while it continued this run. Nothing was repeated.",
 }
 THREE = ("confirmed_completed", "confirmed_not_completed", "new_attempt")
 
