@@ -1,6 +1,7 @@
 """Values as canonical bytes, and back. JSON with tags; what JSON has no word for keeps its type.
 
-The same value gives the same bytes in every process. Nothing is lost: what cannot be encoded becomes an
+The same value gives the same bytes in every process; only inside an object whose class writes its own repr the
+order of a set is that class's affair. Nothing is lost: what cannot be encoded becomes an
 `Opaque` that names its type and says what it looked like. Long texts and bytes follow the JSON line raw,
 so that they are neither escaped nor base64-coded. Bytes must come from masked values; this room masks nothing.
 """
@@ -60,8 +61,7 @@ def decode(data: bytes) -> Any:
 
 def opaque(value: Any) -> Opaque:
     """The typed description of a value; works for objects whose repr raises."""
-    kind = type(value)
-    return Opaque(f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins."), _describe(value))
+    return Opaque(_name_of(type(value)), _describe(value))
 
 
 def plain(value: Any) -> Any:
@@ -129,25 +129,60 @@ def _plain_container(value: Any, depth: int, inside: set[int]) -> Any:
             return [_plain(item, depth + 1, inside) for item in value]
         result: dict[Any, Any] = {}
         for key, item in value.items():
-            word = key if type(key) is str else _hashable(_plain(key, depth + 1, inside))
+            word = key if type(key) is str else _as_key(_plain(key, depth + 1, inside))
             result[unused_key(word, result)] = _plain(item, depth + 1, inside)
         return result
     finally:
         inside.discard(id(value))
 
 
+def _as_key(key: Any) -> Any:
+    """Lists in a key become tuples again; a dict in one, which only a subclass can be, is described."""
+    match key:
+        case list() | tuple():
+            return tuple(_as_key(part) for part in key)
+        case dict():
+            return opaque(key)
+    return key
+
+
 def _hashable(key: Any) -> Any:
     return tuple(_hashable(part) for part in key) if isinstance(key, list | tuple) else key
 
 
+def _name_of(kind: type) -> str:
+    try:
+        return f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
+    except Exception as error:
+        return f"(a type whose name raised {type(error).__name__})"
+
+
 def _describe(value: Any) -> str:
     try:
-        # The order of a set and the address of an object differ from process to process.
-        is_set = isinstance(value, set | frozenset)
-        text = f"{{{', '.join(sorted(repr(item) for item in value))}}}" if is_set else repr(value)
-        return _ADDRESS.sub("", text)
+        return _ADDRESS.sub("", _words(value, frozenset()))
     except Exception as error:
         return f"(its description raised {type(error).__name__})"
+
+
+def _words(value: Any, inside: frozenset[int]) -> str:
+    """As repr. But the order of a set differs from process to process, and a wide number has no decimal form."""
+    kind = type(value)
+    if kind is int and value.bit_length() > _WIDE_INT_BITS:
+        return hex(value)
+    is_error = isinstance(value, BaseException) and kind.__repr__ is BaseException.__repr__
+    if not (is_error or kind in (list, tuple, dict) or isinstance(value, set | frozenset)):
+        return repr(value)
+    if id(value) in inside:
+        return {list: "[...]", dict: "{...}"}.get(kind, "...")
+    inside |= {id(value)}
+    if kind is dict:
+        return f"{{{', '.join(f'{_words(key, inside)}: {_words(item, inside)}' for key, item in value.items())}}}"
+    words = [_words(item, inside) for item in (value.args if is_error else value)]
+    if is_error:
+        return f"{kind.__name__}({', '.join(words)})"
+    if kind is tuple:
+        return f"({words[0]},)" if len(words) == 1 else f"({', '.join(words)})"
+    return f"[{', '.join(words)}]" if kind is list else f"{{{', '.join(sorted(words))}}}"
 
 
 # -- to bytes -----------------------------------------------------------------------------------
@@ -189,15 +224,19 @@ class _Encoder:
     def _text(self, value: str) -> Any:
         if len(value) > _LONG:
             return self._aside("text", value.encode("utf-8", "surrogatepass"))
-        if self.careful and _has_surrogates(value):
-            return {_TAG: "text", "v": base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()}
-        return value
+        if self._is_bare(value):
+            return value
+        return {_TAG: "text", "v": base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()}
+
+    def _is_bare(self, text: str) -> bool:
+        return len(text) <= _LONG and not (self.careful and _has_surrogates(text))
 
     def _dict(self, value: dict[Any, Any]) -> Any:
-        if _TAG not in value and all(type(key) is str and self._text(key) is key for key in value):
+        if _TAG not in value and all(type(key) is str and self._is_bare(key) for key in value):
             return {key: self.tagged(value[key]) for key in sorted(value)}
-        pairs = sorted(((self.tagged(key), item) for key, item in value.items()), key=lambda pair: _dump(pair[0]))
-        return {_TAG: "dict", "v": [[key, self.tagged(item)] for key, item in pairs]}
+        # Sorted by what a key is alone, not by where a long one comes to lie.
+        pairs = sorted(value.items(), key=lambda pair: _Encoder(careful=self.careful).bytes_of(pair[0]))
+        return {_TAG: "dict", "v": [[self.tagged(key), self.tagged(item)] for key, item in pairs]}
 
     def _aside(self, kind: str, data: bytes) -> dict[str, Any]:
         place = {_TAG: "raw", "kind": kind, "at": self.size, "size": len(data)}

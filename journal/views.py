@@ -299,7 +299,7 @@ def summary(kind: CallKind, name: str, arguments: Any) -> str:
     if isinstance(arguments, dict):
         # a command says what it does; the other arguments say how
         values = next(([arguments[key]] for key in _TELLING if isinstance(arguments.get(key), str)), list(arguments.values()))
-    words = " ".join(str(value) for value in values if isinstance(value, str | int) and not isinstance(value, bool))
+    words = " ".join(str(shown(value)) for value in values if isinstance(value, str | int) and not isinstance(value, bool))
     line = " ".join(words.split()) or name
     return line if len(line) <= _MOST_SUMMARY else f"{line[:_MOST_SUMMARY]}…"
 
@@ -319,12 +319,20 @@ def shown(value: Any) -> Any:
         case bytes():
             return f"({len(value)} bytes)"
         case dict():
-            return {shown(key) if isinstance(key, str) else str(shown(key)): shown(item) for key, item in value.items()}
+            return _shown_dict(value)
         case Opaque():
             return shown(f"{value.type_name}: {value.text}")
         case list() | tuple():
             return [shown(item) for item in value]
     return str(value)
+
+
+def _shown_dict(value: dict[Any, Any]) -> dict[str, Any]:
+    """Two names that look alike are both shown: a person decides about what stands here."""
+    result: dict[str, Any] = {}
+    for key, item in value.items():
+        result[codec.unused_key(str(shown(key)), result)] = shown(item)
+    return result
 
 
 def _result_text(value: Any, masker: Masker) -> str | None:

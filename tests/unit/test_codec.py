@@ -195,11 +195,48 @@ def test_the_order_of_keys_does_not_change_the_bytes() -> None:
     assert codec.encode({"b": 1, "a": {2: "x", 1: "y"}}) == codec.encode({"a": {1: "y", 2: "x"}, "b": 1})
 
 
+def test_two_keys_that_are_too_long_for_the_line_have_one_order() -> None:
+    one, other = "a" * 70_000, "b" * 70_000
+
+    assert codec.encode({one: 1, other: 2}) == codec.encode({other: 2, one: 1})
+    assert len(codec.encode({one: 1})) < 70_200
+
+
+def test_a_key_that_only_a_subclass_could_make_spoils_nothing_beside_it() -> None:
+    class Frozen(dict[str, int]):
+        def __hash__(self) -> int:  # type: ignore[override]
+            return 1
+
+    restored = there_and_back({Frozen(a=1): "value", "beside": [1]})
+
+    assert restored["beside"] == [1]
+    assert sorted(map(str, restored.values())) == ["[1]", "value"]
+
+
+def test_a_number_too_wide_for_decimals_is_described_inside_others() -> None:
+    assert there_and_back({10**5000}) == Opaque("set", f"{{{10**5000:#x}}}")
+
+
+def test_a_type_whose_name_cannot_be_read_is_still_there() -> None:
+    class Meta(type):
+        @property
+        def __module__(cls) -> str:
+            raise RuntimeError
+
+    class Nameless(metaclass=Meta):
+        def __repr__(self) -> str:
+            return "nameless"
+
+    assert there_and_back([Nameless()])[0].text == "nameless"
+
+
 def test_two_processes_write_the_same_bytes() -> None:
     program = """import sys
 sys.path.insert(0, sys.argv[1])
 from journal import codec
-print(codec.digest(codec.encode({"s": {"x", "y", "z", "w"}, "b": b"1"})))
+letters = frozenset("abcdefgh")
+error = ExceptionGroup("many", [ValueError(letters), KeyError(letters)])
+print(codec.digest(codec.encode({"s": {"x", "y", "z", "w"}, "b": b"1", "sets": {letters, (1, letters)}, "error": error})))
 """
     root = str(pathlib.Path(codec.__file__).parent.parent)
 

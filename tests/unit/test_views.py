@@ -11,7 +11,7 @@ import pytest
 from journal.codec import Opaque
 from journal.errors import UnknownRun
 from journal.records import CallKind, Choice, HoldReason, Outcome, RunState
-from journal.views import PAGE, REASONS, summary
+from journal.views import PAGE, REASONS, shown, summary
 from tests.store.worlds import OWNER, World, model, tool
 
 CALL = {
@@ -221,3 +221,18 @@ def test_every_reason_says_what_is_safe() -> None:
 def test_an_unknown_run_is_refused(world: World) -> None:
     with pytest.raises(UnknownRun):
         world.journal.run_view("run_of_nobody")
+
+
+def test_two_names_that_look_alike_are_both_shown() -> None:
+    assert shown({1: "a", "1": "b", "x" * 5000 + "y": 1, "x" * 5000 + "z": 2}).keys() >= {"1", "1 #2"}
+    assert len(shown({1: "a", "1": "b", "x" * 5000 + "y": 1, "x" * 5000 + "z": 2})) == 4
+
+
+def test_a_number_too_wide_for_decimals_can_be_shown(world: World) -> None:
+    run = world.admit()
+    world.done(run, tool(1), arguments={"number": 10**5000})
+
+    view = world.journal.run_view(run.run_id)
+
+    assert view["calls"][0]["summary"].startswith("0x")
+    json.dumps(view, allow_nan=False)
