@@ -33,6 +33,15 @@ def connect(path: Path, *, writes: bool, mode: Mode = Mode.WAL, alone: bool = Fa
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None, check_same_thread=False, cached_statements=256
     )
+    try:
+        _set_up(connection, writes=writes, mode=mode, alone=alone)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _set_up(connection: sqlite3.Connection, *, writes: bool, mode: Mode, alone: bool) -> None:
     connection.row_factory = as_row
     # Closing merges nothing: after an error the file stays as it is. `finish` is the clean end.
     connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)
@@ -49,7 +58,6 @@ def connect(path: Path, *, writes: bool, mode: Mode = Mode.WAL, alone: bool = Fa
         f"query_only = {'off' if writes else 'on'}",
     ):
         connection.execute(f"PRAGMA {pragma}")
-    return connection
 
 
 def finish(connection: sqlite3.Connection) -> None:

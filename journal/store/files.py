@@ -1,7 +1,7 @@
 """The journal's folder: what lies where, who may read it, and whether it is still the same file.
 
-Nothing here opens a journal file except SQLite itself: closing any other descriptor of it would drop SQLite's
-own locks. A file that is not ours is looked at without locks or side files, and never touched.
+Nothing here opens the journal except SQLite itself: closing any other descriptor of it would drop SQLite's own
+locks (on the log there are none). A file that is not ours is looked at without locks or side files, and never touched.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .filesystems import place_of
 
 APPLICATION_ID = 0x44455831  # "DEX1"
 NAME = "journal.db"
+_PART = 1024 * 1024
 
 
 class Files:
@@ -36,11 +37,14 @@ class Files:
         self._seen: dict[str, tuple[int, int] | None] = {}
 
     def make_folder(self) -> None:
-        """The folder is the owner's alone. Raises UnsafeFileSystem before anything is made."""
+        """The folder is the owner's alone, and sure to stay. Raises UnsafeFileSystem before anything is made."""
         self.place.check()
         try:
+            fresh = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.chmod(0o700)
+            for folder in fresh:
+                _sync(folder.parent)
         except OSError as error:
             raise StoreLost(f"{self.folder}: {error.strerror}.") from error
 
@@ -77,8 +81,9 @@ class Files:
         # `immutable` makes no side files and takes no locks.
         connection = sqlite3.connect(f"{self.journal.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         try:
+            # A merge that was cut off leaves a file that is whole only with its log; its first page names it all the same.
+            connection.execute("PRAGMA writable_schema = on")
             application = connection.execute("PRAGMA application_id").fetchone()[0]
-            connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             return application, connection.execute("PRAGMA user_version").fetchone()[0]
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite quotes a damaged schema in its message
             raise JournalForeign(str(self.journal), "It is not a database.") from error
@@ -95,6 +100,25 @@ class Files:
     def finish_fresh(self) -> None:
         _sync(self.fresh)
         self.fresh.rename(self.journal)
+        _sync(self.folder)
+
+    def has_log(self) -> bool:
+        """Whether there is a write-ahead log with anything in it."""
+        return self.wal.exists() and self.wal.stat().st_size > 0
+
+    def write_log_again(self) -> None:
+        """Write the log's bytes over themselves and sync them. Nobody may append meanwhile."""
+        log = os.open(self.wal, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            at = 0
+            while part := os.pread(log, _PART, at):
+                at += os.pwrite(log, part, at)
+            os.fsync(log)
+        finally:
+            os.close(log)
+
+    def sync_names(self) -> None:
+        """Make sure that what lies here is found again. SQLite does it for a log that it made, after its first sync only."""
         _sync(self.folder)
 
     def remember(self) -> None:

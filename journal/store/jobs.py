@@ -55,6 +55,11 @@ class Job:
         else:
             self.future.set_result(self.outcome)
 
+    def resolve_late(self) -> None:
+        """The same, where the writer may have died while it did this."""
+        with suppress(InvalidStateError):
+            self.resolve()
+
     def fail(self, error: BaseException) -> None:
         """Nothing of it was committed. Whoever submitted it may have taken it back meanwhile."""
         with suppress(InvalidStateError):

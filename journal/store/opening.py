@@ -17,6 +17,8 @@ from .filesystems import Mode
 MOST_WHOLE = 16 * 1024 * 1024
 """Up to this size a journal is checked whole after an unclean end: some hundredths of a second."""
 
+_SETTLE_MS = 2000
+
 
 def prepare(files: Files, now: int) -> bool:
     """Make the journal if there is none; check it; bring its schema up to date. Answers whether it was made."""
@@ -26,6 +28,7 @@ def prepare(files: Files, now: int) -> bool:
     files.check_ours()
     files.make_private()
     unclean, mode = files.is_unmerged(), files.place.mode
+    settle_log(files)
     connection = connect(files.journal, writes=True, mode=mode, alone=mode is not Mode.WAL)
     try:
         migrate.applied(connection)
@@ -41,6 +44,28 @@ def prepare(files: Files, now: int) -> bool:
     return made
 
 
+def settle_log(files: Files) -> None:
+    """Make sure of what stands in the log, before it is believed.
+
+    After a sync that failed, the system takes the pages for written: they are read back, no later sync writes them,
+    and a power cut loses them with everything behind them. So they are written once more.
+    """
+    files.check_same()
+    if not files.has_log():
+        return
+    mode = files.place.mode
+    connection = connect(files.journal, writes=True, mode=mode, alone=mode is not Mode.WAL)
+    try:
+        connection.execute(f"PRAGMA busy_timeout = {_SETTLE_MS:d}")
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            files.write_log_again()
+        finally:
+            connection.execute("ROLLBACK")
+    finally:
+        connection.close()
+
+
 def open_writer(files: Files) -> tuple[sqlite3.Connection, int]:
     """The connection that writes, and the number of the last batch that was committed."""
     files.check_same()
@@ -50,6 +75,7 @@ def open_writer(files: Files) -> tuple[sqlite3.Connection, int]:
         row = Queries(connection).one("batch_number")
         if row is None:
             raise JournalDamaged("The mark of the last commit is gone.")
+        files.sync_names()
     except BaseException:
         connection.close()
         raise

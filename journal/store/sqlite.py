@@ -2,8 +2,8 @@
 
 WAL with synchronous=FULL: what a future announced survives a power cut. Everything that waits is written in one
 transaction, each operation behind a savepoint of its own. The WAL is merged after the futures are resolved, so that
-nobody waits for it. An error of COMMIT means "not known": the file is opened afresh and asked. A file that is put back
-to an earlier state while it is open ends the store.
+nobody waits for it. An error of COMMIT means "not known": the log is made sure of, and the file is opened afresh and
+asked. A file that is put back to an earlier state while it is open ends the store.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import queue
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from pathlib import Path
@@ -25,7 +26,7 @@ from .connections import Queries, ReadPool, connect, finish, translated
 from .files import Files
 from .filesystems import Mode
 from .jobs import Job
-from .opening import open_writer, prepare
+from .opening import open_writer, prepare, settle_log
 from .ownership import OwnerLock
 from .reserve import Reserve
 from .witness import PUT_BACK, Witness
@@ -53,7 +54,11 @@ class SqliteStore:
         self._files = Files(folder)
         self._files.make_folder()
         self._process = os.getpid()
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        # A job stays in `_jobs` until it is answered, so that a writer that dies between two lines takes none with it.
+        self._jobs: deque[Job] = deque()
+        self._bell: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._attempt: tuple[int, list[Job]] | None = None
+        self._doubt = False
         self._state = threading.Lock()
         self._writer: threading.Thread | None = None
         self._closing = threading.Event()
@@ -75,6 +80,9 @@ class SqliteStore:
         except sqlite3.Error as error:
             self._give_up()
             raise translated(error) from error
+        except OSError as error:
+            self._give_up()
+            raise StoreLost(f"{error}.") from error
         except BaseException:
             self._give_up()
             raise
@@ -84,6 +92,9 @@ class SqliteStore:
     # -- opening --------------------------------------------------------------------------------
 
     def _open(self) -> sqlite3.Connection:
+        if self._doubt:
+            settle_log(self._files)
+            self._doubt = False
         connection, number = open_writer(self._files)
         if self._number is not None and number not in (self._number, self._attempted):
             connection.close()
@@ -128,7 +139,8 @@ class SqliteStore:
             if self._ended:
                 job.future.set_exception(self._ended)
                 return job.future
-            self._jobs.put(job)
+            self._jobs.append(job)
+            self._bell.put(None)
             if self._writer is None or not self._writer.is_alive():
                 self._writer = threading.Thread(target=self._write, name="durable-journal", daemon=True)
                 self._writer.start()
@@ -151,7 +163,7 @@ class SqliteStore:
         with self._state:
             self._ended = StoreClosed()  # also after a loss: who waits for a lost journal must not wait for ever
             self._closing.set()
-            self._jobs.put(None)
+            self._bell.put(None)
             writer = self._writer
         if writer is not None and writer is not threading.current_thread():
             writer.join()
@@ -176,22 +188,23 @@ class SqliteStore:
 
     def _write(self) -> None:
         """The writer thread. If it dies, nobody waits for ever, and the next submit starts another."""
-        batch: list[Job] = []
         try:
-            while (first := self._next()) is not None:
-                batch = self._gather(first)
-                self._commit(batch)
-                batch = []
-                self._merge()
+            while True:
+                self._wait()
+                while self._jobs:
+                    self._commit(self._gather())
+                    self._merge()
+                if self._closing.is_set() and not self._jobs:
+                    return
         except BaseException as death:
-            self._bury(batch, death)
+            self._bury(death)
 
-    def _next(self) -> Job | None:
-        """What is to be done next. In a pause the heads are written, and now and then it is seen that the journal is still ours."""
+    def _wait(self) -> None:
+        """Until something is to be done. In a pause the heads are written, and now and then it is seen that the journal is still ours."""
         patience = _BREATH_SECONDS
         while True:
             try:
-                return self._jobs.get(timeout=patience)
+                return self._bell.get(timeout=patience)
             except queue.Empty:
                 self._look_after()
                 patience = _IDLE_SECONDS
@@ -207,18 +220,13 @@ class SqliteStore:
             self._let_go()
             self._witness.insist()
 
-    def _gather(self, first: Job) -> list[Job]:
-        jobs: list[Job] = [first]
-        while len(jobs) < _MOST_IN_A_BATCH:
-            try:
-                job = self._jobs.get_nowait()
-            except queue.Empty:
-                break
-            if job is None:
-                self._jobs.put(None)
-                break
-            jobs.append(job)
-        return jobs
+    def _gather(self) -> list[Job]:
+        return [self._jobs[at] for at in range(min(len(self._jobs), _MOST_IN_A_BATCH))]
+
+    def _answered(self, batch: list[Job]) -> None:
+        for _ in batch:
+            self._jobs.popleft()
+        self._attempt = None
 
     def _commit(self, batch: list[Job]) -> None:
         try:
@@ -230,6 +238,7 @@ class SqliteStore:
             failure = self._failure(error)
             for job in batch:
                 job.fail(failure)
+            self._answered(batch)
             return
         self._problem = None
         self._reserve.take()
@@ -238,6 +247,7 @@ class SqliteStore:
         self._witness.note(generation, self._number)
         for job in batch:
             job.resolve()
+        self._answered(batch)
 
     def _transact_with_reserve(self, batch: list[Job]) -> int:
         """On a full disk once more in the room that was kept: new work is refused then, and results are saved."""
@@ -274,6 +284,7 @@ class SqliteStore:
             assert self._number is not None
             before, number = self._number, self._number + 1
             self._attempted = number
+            self._attempt = number, batch
             transaction = Queries(connection)
             if not self._has_written:
                 transaction.change("add_opening", opening=self._witness.opening, first_batch=number)
@@ -318,12 +329,13 @@ class SqliteStore:
         raise StoreLocked
 
     def _found_after_all(self, number: int) -> bool:
-        """After an error of COMMIT: let go of every connection, so that the file itself is read, and look.
+        """After an error of COMMIT: let go of every connection, make sure of the log, and look what the file says.
 
         If the batch is there, one more commit makes it durable; only then is it announced.
         """
         with self._pool.paused():
             self._let_go()
+            self._doubt = True
             connection = self._open_again()
             try:
                 if self._number != number:
@@ -360,20 +372,19 @@ class SqliteStore:
         self._pages_per_operation = max(1.0, pages / self._since_merge)
         self._since_merge = 0
 
-    def _bury(self, batch: list[Job], death: BaseException) -> None:
+    def _bury(self, death: BaseException) -> None:
+        """Answer everybody who waits for a writer that is dead. Only what was attempted may have been committed."""
         error = StoreLost(f"The writer ended: {type(death).__name__}.")
         with self._state:
             self._problem = str(error)
             self._let_go()
-            committed = self._is_last(self._attempted)
-            for job in batch:
-                if job.future.done():
-                    continue
-                if committed:
-                    job.resolve()
-                else:
-                    job.fail(error)
+            self._doubt = True
+            number, batch = self._attempt or (0, [])
+            if batch and self._is_last(number):
+                for job in batch:
+                    job.resolve_late()
             self._fail_waiting(error)
+            self._attempt = None
             self._writer = None
             if isinstance(self._ended, StoreLost):
                 self._witness.insist()
@@ -387,12 +398,9 @@ class SqliteStore:
         return self._number == number
 
     def _fail_waiting(self, error: JournalError) -> None:
-        while True:
-            try:
-                job = self._jobs.get_nowait()
-            except queue.Empty:
-                return
-            if job is not None:
+        while self._jobs:
+            job = self._jobs.popleft()
+            if not job.future.done():
                 job.fail(error)
 
     def _let_go(self) -> None:

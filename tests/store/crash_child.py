@@ -1,7 +1,7 @@
 """A process that works in a journal until it is killed. Whatever a future resolved, it says on stdout.
 
-Started by test_crash.py with the folder. An effect is one line in `effects`, written only after its intent
-was announced; a line on stdout is one JSON object.
+Started with the folder, and where it shall end by itself with a number of turns and `close` or `leave`. An effect is
+one line in `effects`, written only after its intent was announced; a line on stdout is one JSON object.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def say(**facts: Any) -> None:
     os.write(1, (json.dumps(facts) + "\n").encode())
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, turns: int = 1_000_000, end: str = "leave") -> None:
     masker = Masker(list)
     journal = Journal.open(folder, masker=masker, boot={"pid": os.getpid()})
     for left in journal.unfinished():
@@ -34,8 +34,11 @@ def main(folder: Path) -> None:
     say(what="ready")
     effects = os.open(folder.parent / "effects", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     history: list[str] = []
-    for turn in range(1_000_000):
+    for turn in range(turns):
         work(journal, masker, f"{os.getpid()}-{Clock().now()}-{turn}", history, effects)
+    if end == "close":
+        journal.close()
+    os._exit(0)
 
 
 def work(journal: Journal, masker: Masker, name: str, history: list[str], effects: int) -> None:
@@ -66,4 +69,4 @@ def work(journal: Journal, masker: Masker, name: str, history: list[str], effect
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:3]), *sys.argv[3:4])

@@ -381,6 +381,16 @@ def test_an_error_while_committing_is_answered_by_looking(store: SqliteStore, fo
     again.close()
 
 
+def test_an_opening_that_fails_leaves_no_file_open(folder: Path) -> None:
+    SqliteStore(folder, 1).close()
+
+    with files_end_at(0), pytest.raises((StoreLost, StoreFull)) as failure:
+        SqliteStore(folder, 1)
+
+    still_open = [str(entry.readlink()) for entry in Path("/proc/self/fd").iterdir() if os.path.lexists(entry)]
+    assert [path for path in still_open if path.startswith(str(folder))] == [], failure.value
+
+
 class Disk:
     """A connection whose COMMIT reports an error, before or after it took place."""
 
@@ -440,11 +450,11 @@ def test_a_large_batch_of_waiting_writes_is_few_commits(store: SqliteStore) -> N
 # -- damage ---------------------------------------------------------------------------------------
 
 
-def unclean(folder: Path, target: Path, writes: int = 5) -> None:
+def unclean(folder: Path, target: Path, writes: int = 5, body: bytes = b"body") -> None:
     """A copy of an open journal, as a crash would leave it."""
     store = SqliteStore(folder, 1)
     for number in range(writes):
-        store.submit(put(f"{number}")).result()
+        store.submit(put(f"{number}", body)).result()
     shutil.copytree(folder, target)
     store.close()
 
@@ -469,6 +479,23 @@ def test_a_log_cut_at_any_place_loads_the_last_whole_commit(folder: Path, tmp_pa
 
     assert max(seen) == 5
     assert min(seen) < 5
+
+
+@pytest.mark.parametrize("pages", [1, 2, 40])
+def test_a_journal_whose_merge_was_cut_off_is_still_ours(folder: Path, tmp_path: Path, pages: int) -> None:
+    """The first pages reached the file, those that it grew by did not: only together with the log it is whole."""
+    crashed, merged = tmp_path / "crashed", tmp_path / "merged"
+    unclean(folder, crashed, writes=10, body=b"x" * 30_000)
+    shutil.copytree(crashed, merged)
+    SqliteStore(merged, 1).close()
+    with (crashed / "journal.db").open("r+b") as file:
+        file.write((merged / "journal.db").read_bytes()[: pages * 4096])
+    assert (crashed / "journal.db").stat().st_size < (merged / "journal.db").stat().st_size
+
+    store = SqliteStore(crashed, 1)
+
+    assert all(has(store, f"{number}") for number in range(10))
+    store.close()
 
 
 @pytest.mark.parametrize("table", ["runs", "calls"])
