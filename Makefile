@@ -21,7 +21,7 @@ For example: make host A0_ROOT=/path/to/agent-zero A0_PYTHON=/path/to/venv/bin/p
 endef
 export needs A0_ROOT A0_PYTHON
 
-.PHONY: help demo test quick lint host host-cost pins setup clean
+.PHONY: help demo test quick faults lint host host-cost pins setup clean
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -33,7 +33,10 @@ test: ## every test that needs no Agent Zero (ARGS= go to pytest)
 	@$(run) --browser python -m pytest $(ARGS)
 
 quick: ## the inner loop: no crash tests, no browser
-	@$(run) python -m pytest -m "not crash and not browser and not postgres" $(ARGS)
+	@$(run) python -m pytest -m "not crash and not browser and not postgres and not faults" $(ARGS)
+
+faults: ## break the journal in every way that we know, one line for each, with counts (EXAMPLES= of each property, ARGS=)
+	@$(run) --faults env FAULTS_EXAMPLES="$(or $(EXAMPLES),500)" python -m pytest -m "faults or properties" -q tests/unit tests/store tests/faults $(ARGS)
 
 lint: ## ruff and mypy
 	@$(run) ruff check .

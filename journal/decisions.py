@@ -247,9 +247,11 @@ def check_version(scribe: Scribe, run: Run, version: int, call_id: CallId | None
     """A form may lag behind by the same person's own decisions about other calls of this hold, and by nothing else."""
     if version == run.version:
         return
+    if not 0 < version < run.version:
+        raise StaleVersion(run, expected=version)
     own = scribe.tx.all("own_decisions", run_id=run.run_id, origin=origin, version=version, since=run.hold.since if run.hold else 0)
     lag = run.version - version
-    if lag < 0 or len(own) != lag or any(row["call_id"] == call_id for row in own):
+    if len(own) != lag or any(row["call_id"] == call_id for row in own):
         raise StaleVersion(run, expected=version)
 
 

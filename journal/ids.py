@@ -1,6 +1,7 @@
 """Names of things: typed ids and the one source of new ones.
 
-New ids are ordered by time, so that a listing by id is a listing by age. Nobody else makes up an id.
+New ids are ordered by time, so that a listing by id is a listing by age, also after the clock was set back. Nobody
+else makes up an id.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import secrets
 import threading
 import uuid
+from collections.abc import Iterable
 from typing import NewType
 
 from .clock import Clock
@@ -22,6 +24,8 @@ Digest = NewType("Digest", str)
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _RANDOM_BITS = 80
 _NAMES = uuid.UUID("6f1dbb5e-5b0c-5d6a-9a1e-4f6c2a8d7e31")
+_TIME_BITS = 48
+_LENGTH = 26
 
 
 class Ids:
@@ -31,6 +35,11 @@ class Ids:
         self._clock = clock or Clock()
         self._lock = threading.Lock()
         self._last = 0
+
+    def continue_after(self, known: Iterable[str]) -> None:
+        """New ids come after these, which an earlier process made, whatever the clock says now."""
+        with self._lock:
+            self._last = max([self._last, *(_number(text) for text in known)])
 
     def new(self, prefix: str) -> str:
         with self._lock:
@@ -46,7 +55,18 @@ def named(*facts: str) -> str:
 
 def _base32(number: int) -> str:
     digits = []
-    for _ in range(26):
+    for _ in range(_LENGTH):
         number, digit = divmod(number, 32)
         digits.append(_ALPHABET[digit])
     return "".join(reversed(digits))
+
+
+def _number(text: str) -> int:
+    """What `_base32` made; 0 for a text that is no id of ours, or one from the end of time."""
+    digits = text.rpartition("_")[2]
+    if len(digits) != _LENGTH or not set(digits) <= set(_ALPHABET):
+        return 0
+    number = 0
+    for digit in digits:
+        number = number * 32 + _ALPHABET.index(digit)
+    return number if number >> _RANDOM_BITS < 1 << _TIME_BITS else 0

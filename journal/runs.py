@@ -306,6 +306,11 @@ def claim(scribe: Scribe, run_id: RunId) -> Claim:
     return Claim(run, run.token, head(scribe.tx))
 
 
+def newest_ids(tx: Reader) -> list[str]:
+    """The last ids that earlier processes made."""
+    return [row["id"] for row in tx.all("newest_ids") if row["id"] is not None]
+
+
 def head(tx: Reader) -> int:
     row = tx.one("head")
     return 0 if row is None else int(row["seq"] or 0)

@@ -100,8 +100,6 @@ class Journal:
         ids = ids or Ids(clock)
         boot_id = ids.new("boot")
         store = SqliteStore(Path(folder), clock.now(), opening=boot_id, other_heads=other_heads)
-        journal = cls(store, masker=masker, clock=clock, ids=ids, boot_id=boot_id, folder=Path(folder), allowlist=allowlist)
-        facts = codec.encode(masker.mask(boot, names=False).value)
 
         def begin(scribe: Scribe) -> None:
             scribe.tx.change("add_boot", boot_id=scribe.boot_id, now=scribe.now, facts=facts)
@@ -109,6 +107,9 @@ class Journal:
                 restoring.begin(scribe, store.restored)
 
         try:
+            facts = codec.encode(masker.mask(boot, names=False).value)
+            ids.continue_after(store.read(runs.newest_ids))
+            journal = cls(store, masker=masker, clock=clock, ids=ids, boot_id=boot_id, folder=Path(folder), allowlist=allowlist)
             journal._write(begin).result()
         except BaseException:
             store.close()
@@ -178,7 +179,7 @@ class Journal:
 
         shown_title = self.masker.text(title)[:_MOST_TITLE]
         masked_mode = self._masked(mode)
-        body = self._body(content)
+        body = self._facts(content)
         return self._write_sized("message", body, write)
 
     def find_input(self, chat_id: str, input_id: str, content: dict[str, Any]) -> tuple[str, Run | Input] | None:
@@ -187,11 +188,11 @@ class Journal:
         if known is None:
             return None
         stored = known.input_digest if isinstance(known, Run) else known.digest
-        return ("same" if stored == self._body(content).digest else "other"), known
+        return ("same" if stored == self._facts(content).digest else "other"), known
 
     def keep_input(self, run_id: str, input_id: str, content: dict[str, Any]) -> Future[Input]:
         """Save a message for a run that has not ended."""
-        body = self._body(content)
+        body = self._facts(content)
         return self._write_sized("message", body, lambda scribe: inputs.keep(scribe, RunId(run_id), InputId(input_id), body))
 
     def checkpoint(self, run_id: str, token: int, point: ResumePoint, delivered: Iterable[str]) -> Future[int]:
@@ -308,7 +309,7 @@ class Journal:
             arguments=codec.body(masked.value),
             lossy=masked.lossy,
             permission=permission,
-            extra=self._body(extra) if extra else None,
+            extra=self._facts(extra) if extra else None,
         )
         evidence = self._evidence(finding)
 
@@ -452,8 +453,11 @@ class Journal:
     def _masked(self, value: Any) -> Any:
         return self.masker.mask(value, names=False).value
 
-    def _body(self, value: Any) -> Body:
-        return codec.body(self._masked(value))
+    def _facts(self, facts: dict[str, Any]) -> Body:
+        masked = self._masked(facts)
+        if not isinstance(masked, dict):  # a subclass that cannot be read: it would be refused when it is read back
+            raise TypeError(f"Facts must be a plain dict, not {type(facts).__name__}.")
+        return codec.body(masked)
 
     def _hold(self, hold: Hold) -> Hold:
         return replace(hold, text=self.masker.text(hold.text), facts=self._masked(hold.facts))
@@ -473,8 +477,8 @@ class Journal:
             value=body,
             lossy=lossy,
             error=self.masker.text(error),
-            usage=codec.encode(self._masked(usage)) if usage else None,
-            extra=self._body(extra) if extra else None,
+            usage=self._beside(usage).data if usage else None,
+            extra=self._beside(extra) if extra else None,
         )
 
     def _evidence(self, finding: Finding | None) -> Evidence | None:
@@ -482,6 +486,13 @@ class Journal:
             return None
         result = self._result(Outcome.OK, finding.value, "", None, {FROM_CHECK: True})
         return Evidence(finding.found, result, self.masker.text(finding.seen))
+
+    def _beside(self, facts: dict[str, Any]) -> Body:
+        """What is kept beside a result must never be the reason that the result is lost, or cannot be read."""
+        try:
+            return self._facts(facts)
+        except Exception as problem:
+            return codec.body({"not_kept": self._description(facts, type(problem).__name__)})
 
     def _description(self, value: Any, problem: str) -> Opaque:
         seen = codec.opaque(value)

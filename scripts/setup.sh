@@ -7,6 +7,7 @@
 #   scripts/setup.sh                     make it ready, print the interpreter
 #   scripts/setup.sh --page …            the same, and see that the small host's page can be shown
 #   scripts/setup.sh --browser …         the same, and see that it can be tested in a Chromium
+#   scripts/setup.sh --faults …          the same, and see that a process's system calls can be watched
 #   scripts/setup.sh python -m pytest    run something in it
 set -euo pipefail
 
@@ -113,6 +114,8 @@ has_browser() {
 # Playwright drives the browser with a program of its own, which leans on a system library.
 has_driver() { "$venv"/lib/python3.*/site-packages/playwright/driver/node --version >/dev/null 2>&1; }
 
+has_strace() { command -v strace >/dev/null 2>&1; }
+
 # What the system lacks comes from the distribution's packages, where we may install them.
 bring() {
     local check=$1 what=$2
@@ -146,6 +149,10 @@ case ${1:-} in
             bring has_browser "Chromium, in which the panel is tested (CHROMIUM=/path names one)" chromium fonts-dejavu-core
             bring has_driver "libatomic, without which Playwright cannot drive the browser" libatomic1
         fi
+        shift
+        ;;
+    --faults)
+        bring has_strace "strace, with which a process's writes and syncs are recorded" strace
         shift
         ;;
 esac

@@ -312,6 +312,16 @@ def test_a_form_survives_what_is_not_about_it(world: World) -> None:
     assert world.offered(run, Choice.CONFIRMED_COMPLETED, call)["digest"] == before
 
 
+@pytest.mark.parametrize("version", [0, -1, 2**63, 2**70, -(2**70)])
+def test_a_version_that_never_was_is_stale(world: World, version: int) -> None:
+    run, call = held(world, HoldReason.OUTCOME_UNKNOWN)
+
+    with pytest.raises(StaleVersion):
+        world.decide(run, C.NEW_ATTEMPT, call, version=version)
+
+    assert world.journal.run(run.run_id) == run
+
+
 def test_ones_own_decisions_do_not_make_the_form_stale(world: World) -> None:
     run = world.admit()
     first, second = (world.opened(run, tool(1, ordinal)) for ordinal in range(2))

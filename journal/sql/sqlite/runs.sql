@@ -70,6 +70,16 @@ select r.*, i.body as input_body, a.body as answer_body
    and r.parent_call_id is null
  order by r.run_id
 
+-- newest_ids --
+select max(run_id) as id
+  from runs
+ union all
+select max(call_id)
+  from calls
+ union all
+select max(boot_id)
+  from boots
+
 -- peek_unfinished --
 -- Only columns that every edition has: other versions look through this.
 select run_id, chat_id, state
