@@ -18,6 +18,7 @@ from .projection import Projector
 from .service import Service
 from .session import Phase, Session
 from .undo import UndoLog
+from .upkeep import Upkeep
 
 OWN_LOOP = "DurableExecution"
 
@@ -43,6 +44,7 @@ class Activation:
     store_problem: str | None = None
     closed: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock)
+    upkeep: Upkeep = field(default_factory=Upkeep)
     service: Service = field(init=False)
     on_release: Callable[[Run], None] = field(init=False)
     _chat_locks: dict[str, threading.RLock] = field(default_factory=dict)
@@ -63,7 +65,7 @@ class Activation:
 
     def projector(self, chat_id: str) -> Projector:
         with self.lock:
-            return self.projectors.setdefault(chat_id, Projector(self.journal.masker))
+            return self.projectors.setdefault(chat_id, Projector(self.journal.masker, self.journal.known(chat_id)))
 
     def add(self, session: Session) -> None:
         with self.lock:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .activation import Activation
 
 REFUSED_OTHER = "A message with this id was already sent with other content. It was refused; nothing was started."
+ANSWER_GONE = "This message was recorded and its run has ended; its answer is no longer kept. Nothing was started."
 _LOOK_S = 5.0
 
 
@@ -148,6 +149,8 @@ def _known_before(active: Activation, ctx: Any, msg: Any) -> Any:
 
 
 def _repeat(active: Activation, session: Session | None, ctx: Any, run: Run) -> Any:
+    if run.is_removed:
+        return active.answer(ANSWER_GONE)
     if run.state is RunState.COMPLETED:
         return active.answer(str(run.answer or ""))
     if session is not None and session.run.run_id == run.run_id:

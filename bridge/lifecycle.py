@@ -186,7 +186,9 @@ def tick(data: dict[str, Any]) -> None:
         return
     edition.files_changed()
     why = anchor.holder().why_not
-    activate_if_due(again=why is not None and why["code"] in MAY_PASS)
+    active = activate_if_due(again=why is not None and why["code"] in MAY_PASS)
+    if active is not None:
+        active.upkeep.tick(active)
 
 
 def toggle_start(data: dict[str, Any]) -> None:
@@ -300,6 +302,7 @@ def _take_back(active: Activation) -> None:
     if stuck := active.undo.undo():
         anchor.holder().left_on = active.undo
         notify.write(f"Another plugin sits on these host functions, so they pass through and were not put back: {', '.join(stuck)}")
+    active.upkeep.stop()
     active.journal.close()
 
 

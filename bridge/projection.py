@@ -29,9 +29,10 @@ _RETRIES = 3
 class Projector:
     """Projects one chat again and again; remembers the pieces that were stored."""
 
-    def __init__(self, masker: Masker) -> None:
+    def __init__(self, masker: Masker, known: set[Digest]) -> None:
+        """`known` is the journal's own account of what it has of this chat: it may be emptied between two turns."""
         self._masker = masker
-        self._known: set[Digest] = set()
+        self._known = known
         self._pieces: dict[int, tuple[Any, Any, Digest]] = {}
         self._log: tuple[str, int, list[Digest]] = ("", 0, [])
 
@@ -104,7 +105,7 @@ class Projector:
             stamp = (record.summary, tuple(children))
             value = {"kind": "Bulk", "summary": record.summary, "children": children}
         remembered = self._pieces.get(id(record))
-        if remembered and remembered[0] is record and remembered[1] == stamp:
+        if remembered and remembered[0] is record and remembered[1] == stamp and remembered[2] in self._known:
             digest = remembered[2]
         elif value is None:
             digest = pack.put({"kind": "Message", "value": record.to_dict()})
@@ -120,8 +121,8 @@ class Projector:
             if guid != known_guid or len(log.logs) < len(digests) or seen > len(updates):
                 seen, digests = 0, []
             changed = set(updates[seen:]) | set(range(len(digests), len(log.logs)))
-            if not digests:
-                changed = set(range(len(log.logs)))
+            # what was remembered when it was projected may never have been stored
+            changed |= {no for no, digest in enumerate(digests) if digest not in self._known}
             items = {no: log.logs[no].output() for no in sorted(changed) if no < len(log.logs)}
             count, progress, active = len(log.logs), log.progress, log.progress_no
             end = len(updates)

@@ -180,9 +180,10 @@ class Session:
                 extra=extra,
             )
 
+        large = waiting.is_large(arguments, extra)
         while True:
             try:
-                step = await waiting.durable(submit, self.note_store)
+                step = await waiting.durable(submit, self.note_store, large=large)
             except JournalError as error:
                 raise notify.stopped(str(error)) from error
             if isinstance(step, Held):
@@ -234,7 +235,11 @@ class Session:
         if self.activation.closed:
             return  # switched off by hand during the effect: the call stays unknown
         with contextlib.suppress(JournalError):
-            await waiting.durable(lambda: journal.finish_call(call.call_id, outcome, value, usage=usage, extra=extra), self.note_store)
+            await waiting.durable(
+                lambda: journal.finish_call(call.call_id, outcome, value, usage=usage, extra=extra),
+                self.note_store,
+                large=waiting.is_large(value, extra),
+            )
 
     # -- where it stands ---------------------------------------------------------
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from . import notify, paths
 
-DEFAULTS: dict[str, Any] = {"backend": "sqlite", "resume_parallel": 2}
-_NUMBERS = {"resume_parallel": (1, 16)}
+DEFAULTS: dict[str, Any] = {"backend": "sqlite", "resume_parallel": 2, "retention_runs": 100, "retention_days": 30}
+_NUMBERS = {"resume_parallel": (1, 16), "retention_runs": (1, 100_000), "retention_days": (1, 3650)}
 
 
 def load() -> dict[str, Any]:

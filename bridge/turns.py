@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
@@ -57,6 +58,7 @@ async def _close(active: Activation, session: Session, data: dict[str, Any]) -> 
         left = await waiting.durable(
             lambda: active.journal.close_run(session.run.run_id, session.run.token, state, answer, point, delivered),
             session.note_store,
+            large=waiting.is_large(point.nodes),
         )
     except JournalError as problem:  # stopped by a person meanwhile: the journal already has the end
         session.ended_by = session.ended_by or str(problem)
@@ -117,7 +119,11 @@ async def step_start(active: Activation, agent: Any) -> None:
     ctx = agent.context
     point = session.projector.project(ctx, session.steps, answered=bool(agent.loop_data.last_response))
     delivered = messages.delivered(session, ctx)
-    future = active.journal.checkpoint(session.run.run_id, session.run.token, point, delivered)
+
+    def submit() -> Future[int]:
+        return active.journal.checkpoint(session.run.run_id, session.run.token, point, delivered)
+
+    future = await waiting.apart(submit) if waiting.is_large(point.nodes) else submit()
     # queued, not waited for: the next intent stands behind it in the same queue and proves it
     future.add_done_callback(lambda done: session.projector.stored(point) if not done.cancelled() and done.exception() is None else None)
     messages.forget_delivered(session, delivered)

@@ -4,6 +4,10 @@ On the host's one shared event loop a real suspension lets every other ready tas
 first and costs far more than the commit. So a hook blocks for a few milliseconds and
 only then yields. A store that is locked or full parks the step: it waits here, says
 why, and tries again; nothing is raised into the host's loop.
+
+A large value is masked, encoded and written to its file in a thread of our own, so that other chats of the loop do
+not wait for it. A synchronous hook cannot do that: there the file is written first, and the wait that follows is for
+the commit alone.
 """
 
 from __future__ import annotations
@@ -12,9 +16,10 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import cast
+from typing import Any, cast
 
 from ..journal.errors import CommitTimeout, StoreClosed, TakenBack, Unavailable
+from ..journal.store.bodies import LARGE
 
 BLOCK_S = 0.005
 SYNC_S = 1.0
@@ -24,6 +29,7 @@ RETRY_S = 0.5
 PATIENT_S = 30.0  # outside the host's loop, where a person waits
 
 _PENDING = object()
+_MOST_PARTS = 2000
 
 
 def _quick[T](future: Future[T]) -> T | object:
@@ -48,7 +54,38 @@ def commit[T](future: Future[T]) -> T:
         raise CommitTimeout from None
 
 
-async def durable[T](submit: Callable[[], Future[T]], parked: Callable[[str | None], None]) -> T:
+def is_large(*values: Any) -> bool:
+    """Whether these may take long to save. A look at no more than some parts of them."""
+    ahead, size = list(values), 0
+    for _ in range(_MOST_PARTS):
+        if not ahead or size > LARGE:
+            break
+        value = ahead.pop()
+        if isinstance(value, str | bytes):
+            size += len(value)
+        elif type(value) is dict:
+            ahead.extend(value.values())
+        elif type(value) in (list, tuple):
+            ahead.extend(value)
+    return size > LARGE
+
+
+async def apart[T](submit: Callable[[], Future[T]]) -> Future[T]:
+    """Submit in a thread of our own. It is submitted also when whoever waits for it here is cancelled."""
+    submitted: Future[Future[T]] = Future()
+    submitted.set_running_or_notify_cancel()
+
+    def work() -> None:
+        try:
+            submitted.set_result(submit())
+        except BaseException as error:
+            submitted.set_exception(error)
+
+    threading.Thread(target=work, name="durable-large", daemon=True).start()
+    return await asyncio.wrap_future(submitted)
+
+
+async def durable[T](submit: Callable[[], Future[T]], parked: Callable[[str | None], None], *, large: bool = False) -> T:
     """Submit until it is committed; `parked` hears why a wait is long, and None when it ends.
 
     Raises what the rules say (Refused, Conflict, Corrupt). Unavailable is never raised:
@@ -58,7 +95,7 @@ async def durable[T](submit: Callable[[], Future[T]], parked: Callable[[str | No
     try:
         while True:
             try:
-                future = submit()
+                future = await apart(submit) if large else submit()
                 if (answer := _quick(future)) is not _PENDING:
                     return cast(T, answer)
                 waiter = asyncio.wrap_future(future)

@@ -27,7 +27,7 @@ class LoadedPoint:
 def save(scribe: Scribe, run_id: RunId, point: ResumePoint) -> int:
     """Store the new nodes and the checkpoint; answers its place in the journal."""
     for digest, body in point.nodes.items():
-        scribe.tx.change("add_node", digest=digest, body=body)
+        scribe.store_node(digest, body)
     if scribe.tx.one("has_node", digest=point.root) is None:
         raise CheckpointCorrupt("Its root was not handed in and is not stored.", run_id=run_id)
     position = codec.encode(dict(point.position))
@@ -75,7 +75,7 @@ def _seal(run_id: RunId, seq: int, root: str, position: bytes) -> str:
 
 def node(tx: Reader, digest: Digest) -> bytes:
     row = tx.one("node", digest=digest)
-    if row is None:
+    body: bytes | None = row["body"] if row else None
+    if body is None:
         raise CheckpointCorrupt(f"The node {digest[:12]} is missing.")
-    body: bytes = row["body"]
     return body

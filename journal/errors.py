@@ -3,13 +3,13 @@
 JournalError
 ├── Refused       the rules said no; nothing changed
 │   ├── NotAllowed · NoteMissing · AckMissing · RunEnded · NotRunning
-│   ├── TooLarge · UnknownRun · UnknownCall · UnsafeFileSystem
+│   ├── TooLarge · UnknownRun · UnknownCall · UnknownBackup · UnsafeFileSystem
 │   └── NotRecordable · StepInside · RunHeld (in holds.py, with what it shows)
 ├── Conflict      somebody was faster or something differs; look again
 │   ├── StaleVersion · ShownChanged · RequestReused
 │   └── InputConflict · ChatBusy · ResultConflict · KeyReused
 ├── Corrupt       stop; a person has to look
-│   └── CheckpointCorrupt · RecordCorrupt · JournalForeign · JournalNewer · JournalDamaged
+│   └── CheckpointCorrupt · RecordCorrupt · JournalForeign · JournalNewer · JournalDamaged · BackupDamaged
 ├── Unavailable   the store is out of reach; this says nothing about any effect
 │   └── StoreLocked · StoreFull · StoreLost · StoreClosed · CommitTimeout · TakenBack
 └── Failed        what was recorded is an error of the caller's own code
@@ -143,6 +143,16 @@ class UnknownCall(Refused):
     def __init__(self, call_id: CallId) -> None:
         super().__init__()
         self.call_id = call_id
+
+
+class UnknownBackup(Refused):
+    """There is no such backup. Nothing was changed."""
+
+    code = "unknown_backup"
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
 
 
 class UnsafeFileSystem(Refused):
@@ -302,6 +312,16 @@ class JournalDamaged(Corrupt):
     """The journal's file is damaged. It was left exactly as it is."""
 
     code = "journal_damaged"
+
+
+class BackupDamaged(Corrupt):
+    """This backup is not whole. It was left as it is, and nothing was put back."""
+
+    code = "backup_damaged"
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(what)
+        self.path, self.what = path, what
 
 
 # -- Unavailable --------------------------------------------------------------------------------

@@ -7,10 +7,10 @@ from typing import Any
 
 from . import checkpoints, codec
 from .codec import Body
-from .errors import InputConflict, RunEnded
+from .errors import InputConflict, RunEnded, UnknownRun
 from .ids import ChatId, Digest, InputId, RunId
 from .records import Admitted, Input, InputState, ResumePoint, Run
-from .runs import Scribe, by_message, create, load, load_any
+from .runs import Scribe, by_message, create, load, load_any, removed_run
 from .store.base import Reader, Row
 
 
@@ -50,7 +50,7 @@ def admit(
     if known is not None:
         check_same(chat_id, input_id, known.digest, body)
         if not claim_waiting or known.state is InputState.DELIVERED:
-            return Admitted(load_any(scribe.tx, known.run_id), repeat=True)
+            return Admitted(_run_of(scribe.tx, known), repeat=True)
     check_room()
     run_id = create(scribe, chat_id=chat_id, input_id=input_id, body=body, title=title, mode=mode)
     checkpoints.save(scribe, run_id, point)
@@ -64,7 +64,27 @@ def find(tx: Reader, chat_id: ChatId, input_id: InputId) -> Run | Input | None:
     if run is not None:
         return run
     row = tx.one("input", chat_id=chat_id, input_id=input_id)
-    return None if row is None else from_row(row)
+    return _buried(tx, chat_id, input_id) if row is None else from_row(row)
+
+
+def _buried(tx: Reader, chat_id: ChatId, input_id: InputId) -> Run | Input | None:
+    """What is left of a message whose run was removed: enough to know it again, nothing of what it said."""
+    row = tx.one("tombstone", chat_id=chat_id, input_id=input_id)
+    if row is None:
+        return None
+    if row["kind"] == "message":
+        return Input(chat_id, row["run_id"], input_id, row["digest"], {}, InputState.DELIVERED, row["created_at"], 0)
+    return removed_run(row)
+
+
+def _run_of(tx: Reader, known: Input) -> Run:
+    try:
+        return load_any(tx, known.run_id)
+    except UnknownRun:
+        row = tx.one("tombstone", chat_id=known.chat_id, input_id=known.input_id)
+        if row is None:
+            raise
+        return removed_run(row)
 
 
 def keep(scribe: Scribe, run_id: RunId, input_id: InputId, body: Body) -> Input:

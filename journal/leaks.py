@@ -29,7 +29,7 @@ def find(store: Store, masker: Masker) -> list[Leak]:
     """Search everything stored, a few records in one reading at a time, so that writes go on."""
     found: dict[str, set[str]] = {}
     for row in _rows(store, "blobs_after"):
-        if names := masker.names_in(row["body"]):
+        if names := masker.names_in(row["body"] or b""):
             for run_id in _owners(store, row["digest"]):
                 found.setdefault(run_id, set()).update(names)
     for run_id, names in _in_chats(store, masker):
@@ -50,8 +50,9 @@ def _in_chats(store: Store, masker: Masker) -> Iterator[tuple[str, set[str]]]:
     held: dict[str, set[str]] = {}
     below: dict[str, Sequence[str]] = {}
     for row in _rows(store, "nodes_after"):
-        below[row["digest"]] = children(row["body"])
-        if names := masker.names_in(row["body"]):
+        body = row["body"] or b""  # a large one whose file is lost holds nothing any more
+        below[row["digest"]] = children(body)
+        if names := masker.names_in(body):
             held[row["digest"]] = names
     if not held:
         return

@@ -134,6 +134,8 @@ class Run:
     boot_id: str
     checkpoint_seq: int
     damaged: str = ""
+    is_removed: bool = False
+    """Retention took its records: that there was this run, and for which message, is all that is left."""
 
 
 @dataclass(frozen=True, slots=True)

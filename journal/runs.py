@@ -7,13 +7,14 @@ transaction. Nothing here looks at calls.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from . import codec
 from .codec import Body
 from .errors import ChatBusy, NotRunning, RecordCorrupt, RunEnded, StaleVersion, UnknownRun
 from .ids import CallId, ChatId, Digest, Ids, InputId, RunId
+from .pins import Pins
 from .records import Claim, Hold, HoldReason, Run, RunState
 from .store.base import Reader, Row, Transaction
 
@@ -35,6 +36,9 @@ class Scribe:
     now: int
     boot_id: str
     ids: Ids
+    pins: Pins = field(default_factory=Pins)
+    stubs: Mapping[str, bytes] = field(default_factory=dict)
+    """What goes into the record in place of a body that is durable as a file."""
 
     def event(self, kind: str, run_id: RunId | None, *, call_id: CallId | None = None, version: int | None = None, **facts: Any) -> int:
         """Append to the history; answers the place. Facts are masked by who hands them in."""
@@ -52,8 +56,13 @@ class Scribe:
         return int(row["seq"])
 
     def store(self, body: Body) -> Digest:
-        self.tx.change("add_blob", digest=body.digest, body=body.data)
+        self.pins.note(body.digest)
+        self.tx.change("add_blob", digest=body.digest, body=self.stubs.get(body.digest, body.data))
         return body.digest
+
+    def store_node(self, digest: Digest, body: bytes) -> None:
+        self.pins.note(digest)
+        self.tx.change("add_node", digest=digest, body=self.stubs.get(digest, body))
 
 
 # -- reading ------------------------------------------------------------------------------------
@@ -162,6 +171,31 @@ def unfinished(tx: Reader) -> list[Run]:
 def by_message(tx: Reader, chat_id: ChatId, input_id: InputId) -> Run | None:
     row = tx.one("run_of_message", chat_id=chat_id, input_id=input_id)
     return None if row is None else from_row_any(row)
+
+
+def removed_run(row: Row) -> Run:
+    """A run of which only the tombstone is left."""
+    return Run(
+        run_id=row["run_id"],
+        chat_id=row["chat_id"],
+        parent_call_id=None,
+        input_id=row["input_id"],
+        input_digest=row["digest"],
+        input={},
+        title="",
+        state=RunState(row["state"]),
+        version=0,
+        token=0,
+        mode={},
+        hold=None,
+        recoveries=0,
+        answer=None,
+        created_at=row["created_at"],
+        changed_at=row["ended_at"],
+        boot_id="",
+        checkpoint_seq=0,
+        is_removed=True,
+    )
 
 
 # -- writing ------------------------------------------------------------------------------------

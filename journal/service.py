@@ -5,17 +5,20 @@ Everything that comes in is masked here, in the caller's thread, before it is di
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import calls, checkpoints, codec, decisions, grants, inputs, leaks, recovery, restoring, runs, verify, views
+from . import backup, calls, checkpoints, codec, decisions, grants, inputs, leaks, recovery, restoring, runs, upkeep, verify, views
+from .backup import Backup
 from .calls import Evidence, Intent, Result
 from .checkpoints import LoadedPoint
 from .clock import Clock
 from .codec import Body, Opaque
+from .collection import Desk, Removed
 from .decisions import Offer
 from .errors import JournalError, StoreFull, TooLarge
 from .evidence import FROM_CHECK, Finding
@@ -23,6 +26,7 @@ from .ids import CallId, ChatId, Digest, Ids, InputId, RunId
 from .leaks import Leak
 from .look import Look
 from .masking import Masker
+from .pins import Pins
 from .records import (
     Admitted,
     Call,
@@ -40,8 +44,9 @@ from .records import (
     Step,
 )
 from .replay import NOTHING, Allowlist
+from .retention import Policy
 from .runs import Scribe
-from .store.base import NO_ROOM, Keep, Reader, Restored, Store
+from .store.base import NO_ROOM, Keep, Reader, Restored, Store, Transaction
 from .store.peek import peek
 from .store.sqlite import SqliteStore
 from .trees import Tree
@@ -57,6 +62,10 @@ _MOST_TITLE = 500
 
 CHAT_SAVED = "chat_saved"
 SAID = "A person confirmed that this step was completed. Its own output was not saved."
+
+
+def _no_rest() -> bool:
+    return False
 
 
 def peek_unfinished(folder: Path) -> dict[ChatId, tuple[RunId, RunState]]:
@@ -77,6 +86,8 @@ class Journal:
         self._store = store
         self._ids = ids
         self._folder = folder
+        self._pins = Pins()
+        self._upkeep = threading.Lock()
 
     @classmethod
     def open(
@@ -180,7 +191,7 @@ class Journal:
         shown_title = self.masker.text(title)[:_MOST_TITLE]
         masked_mode = self._masked(mode)
         body = self._facts(content)
-        return self._write_sized("message", body, write)
+        return self._write_sized("message", body, write, point)
 
     def find_input(self, chat_id: str, input_id: str, content: dict[str, Any]) -> tuple[str, Run | Input] | None:
         """None, or whether the record of this message id has the "same" content or "other", and the record."""
@@ -205,7 +216,7 @@ class Journal:
             inputs.deliver(scribe, runs.chat_of(scribe.tx, RunId(run_id)), ids)
             return seq
 
-        return self._write(write)
+        return self._write(write, point)
 
     def close_run(
         self,
@@ -230,7 +241,7 @@ class Journal:
                 runs.move(scribe, run, state, f"run_{state.value}", answer=scribe.store(said))
             return inputs.waiting(scribe.tx, run.chat_id)
 
-        return self._write(write)
+        return self._write(write, said, point)
 
     def hold_run(
         self,
@@ -316,7 +327,7 @@ class Journal:
         def write(scribe: Scribe) -> Step:
             return recovery.begin_call(scribe, RunId(run_id), token, cursor, intent, self.allowlist, evidence)
 
-        return self._write_sized("arguments", intent.arguments, write)
+        return self._write_sized("arguments", intent.arguments, write, intent.extra, *_of(evidence))
 
     def lose_call(self, run_id: str, token: int, call_id: str, permission: Permission, finding: Finding | None = None) -> Future[Step]:
         """The effect of a living call ended without proof (I3): the same answer as after a crash, or a hold."""
@@ -325,7 +336,7 @@ class Journal:
         def write(scribe: Scribe) -> Step:
             return recovery.lose_call(scribe, RunId(run_id), token, CallId(call_id), permission, self.allowlist, evidence)
 
-        return self._write(write)
+        return self._write(write, *_of(evidence))
 
     def finish_call(
         self,
@@ -339,7 +350,7 @@ class Journal:
     ) -> Future[Call]:
         """Write a result. Never raises: whatever the value is, something true about it is kept (I2)."""
         result = self._result(outcome, value, error, usage, extra)
-        return self._write(lambda scribe: calls.finish(scribe, CallId(call_id), result))
+        return self._write(lambda scribe: calls.finish(scribe, CallId(call_id), result), result.value, result.extra)
 
     # -- persons --------------------------------------------------------------------------------
 
@@ -419,6 +430,33 @@ class Journal:
     def _node(self, digest: Digest) -> bytes:
         return self._store.read(lambda tx: checkpoints.node(tx, digest))
 
+    # -- upkeep ---------------------------------------------------------------------------------
+
+    def known(self, chat_id: str) -> set[Digest]:
+        """The nodes of this chat that need not be handed in again. Add what was stored; see `forget_known`."""
+        return self._pins.known(chat_id)
+
+    def forget_known(self, chat_id: str) -> None:
+        """Let a collection have them: the next resume point is handed in whole. Only while none is being made."""
+        self._pins.forget(chat_id)
+
+    def plan(self, policy: Policy, *, rest: Callable[[], bool] = _no_rest) -> Removed:
+        """What `prune` would remove now."""
+        return upkeep.plan(self._desk(rest), policy)
+
+    def prune(self, policy: Policy, *, rest: Callable[[], bool] = _no_rest) -> Removed:
+        """Remove what the policy lets go, in the caller's thread. `rest` is called between batches and answers True to stop."""
+        with self._upkeep:
+            return upkeep.prune(self._desk(rest), policy)
+
+    def backup(self, keep: int = backup.KEEP, *, step: Callable[[], None] = backup.no_step) -> Backup:
+        """A verified copy of everything, made beside running writes, in the caller's thread; the newest `keep` stay."""
+        with self._upkeep:  # nothing is collected meanwhile
+            return backup.make(self._store.bodies.folder.parent, keep=keep, clock=self.clock, ids=self._ids, step=step)
+
+    def _desk(self, rest: Callable[[], bool]) -> Desk:
+        return Desk(self._store.read, self._write, self._store.bodies, self._pins, self.clock.now, rest)
+
     # -- views ----------------------------------------------------------------------------------
 
     def listing(self, tab: str = "needs_you", cursor: str | None = None) -> dict[str, Any]:
@@ -438,13 +476,25 @@ class Journal:
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _write(self, operation: Callable[[Scribe], T | Keep]) -> Future[T]:
-        return self._store.submit(lambda tx: operation(Scribe(tx, self.clock.now(), self.boot_id, self._ids)))
+    def _write(self, operation: Callable[[Scribe], T | Keep], *named: Body | ResumePoint | None, sweeping: bool = False) -> Future[T]:
+        """Queue an operation. Large bodies that it names become durable here, in the caller's thread, before it is queued."""
+        try:
+            kept = self._store.keep(_handed_in(named))
+        except JournalError as error:
+            return _failed(error)
 
-    def _write_sized(self, field: str, body: Body, operation: Callable[[Scribe], T | Keep]) -> Future[T]:
+        def write(tx: Transaction) -> T | Keep:
+            return operation(Scribe(tx, self.clock.now(), self.boot_id, self._ids, self._pins, kept.stubs))
+
+        future = self._store.submit(write, sweeping=sweeping)
+        if kept.stubs:
+            future.add_done_callback(lambda done: kept.release())
+        return future
+
+    def _write_sized(self, field: str, body: Body, operation: Callable[[Scribe], T | Keep], *named: Body | ResumePoint | None) -> Future[T]:
         if len(body.data) > MOST_INTENT:
             return _failed(TooLarge(field, size=len(body.data), limit=MOST_INTENT))
-        return self._write(operation)
+        return self._write(operation, body, *named)
 
     def _check_room(self) -> None:
         if not self._store.has_room():
@@ -497,6 +547,18 @@ class Journal:
     def _description(self, value: Any, problem: str) -> Opaque:
         seen = codec.opaque(value)
         return Opaque(seen.type_name, self.masker.text(f"{seen.text} ({problem} while saving it)"))
+
+
+def _of(evidence: Evidence | None) -> tuple[Body | None, ...]:
+    return () if evidence is None else (evidence.result.value, evidence.result.extra)
+
+
+def _handed_in(named: Iterable[Body | ResumePoint | None]) -> Iterator[tuple[str, bytes]]:
+    for each in named:
+        if isinstance(each, Body):
+            yield each.digest, each.data
+        elif each is not None:
+            yield from each.nodes.items()
 
 
 def _failed(error: JournalError) -> Future[Any]:

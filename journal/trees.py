@@ -31,7 +31,10 @@ __all__ = ["FAN_OUT", "Pack", "ResumePoint", "Tree", "children"]
 
 
 class Pack:
-    """Collects the new nodes of one resume point. `known` are the nodes that the journal already has."""
+    """Collects the new nodes of one resume point. `known` are the nodes that the journal already has.
+
+    It is `Journal.known` of the chat, or empty: what somebody else remembers may have been collected meanwhile.
+    """
 
     def __init__(self, masker: Masker, known: AbstractSet[Digest]) -> None:
         self._masker = masker

@@ -85,7 +85,8 @@ def _count(tx: Reader) -> Row:
 
 
 def _wrong_body(tx: Reader, row: Row) -> str:
-    return "" if codec.digest(row["body"]) == row["digest"] else f"The body {row['digest'][:12]} is not what was written."
+    body: bytes | None = row["body"]
+    return "" if body is not None and codec.digest(body) == row["digest"] else f"The body {row['digest'][:12]} is not what was written."
 
 
 class _Trees:

@@ -8,16 +8,18 @@
 - `Unavailable` says nothing about any effect. What failed with it was not committed, unless the store could
   not even look; so operations are written to be submitted again.
 - Reads see one consistent state, from any thread, and never write.
+- A body that was kept is durable before `keep` returns, and is not removed before it is released.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from ..errors import JournalError
+from .bodies import Bodies, Kept
 
 Row = Mapping[str, Any]
 T = TypeVar("T")
@@ -62,8 +64,20 @@ class Restored:
 
 
 class Store(Protocol):
-    def submit(self, operation: Callable[[Transaction], T | Keep]) -> Future[T]:
-        """Queue a write. Never raises: what went wrong is in the future."""
+    def submit(self, operation: Callable[[Transaction], T | Keep], *, sweeping: bool = False) -> Future[T]:
+        """Queue a write. Never raises: what went wrong is in the future.
+
+        `sweeping`: in a transaction of its own, in which the store does not look who names what is removed.
+        """
+        ...
+
+    def keep(self, bodies: Iterable[tuple[str, bytes]]) -> Kept:
+        """Make bodies that are too large for a record durable beside it, before the operation that names them."""
+        ...
+
+    @property
+    def bodies(self) -> Bodies:
+        """Those bodies."""
         ...
 
     def read(self, operation: Callable[[Reader], T]) -> T:

@@ -21,6 +21,7 @@ from ..errors import (
 )
 from . import queries
 from .base import Row
+from .bodies import STUB
 from .filesystems import Mode
 
 BUSY_MS = 250
@@ -67,7 +68,7 @@ def finish(connection: sqlite3.Connection) -> None:
 
 
 def as_row(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> dict[str, Any]:
-    return {column[0]: value for column, value in zip(cursor.description, values, strict=True)}
+    return {column[0]: value for column, value in zip(cursor.description or (), values, strict=True)}
 
 
 def translated(error: sqlite3.Error) -> JournalError:
@@ -101,16 +102,24 @@ def refused(error: sqlite3.Error) -> Exception | None:
 class Queries:
     """Named queries over one connection: the Reader and the Transaction of SQLite."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, body_of: Callable[[bytes], bytes | None] = bytes) -> None:
+        """`body_of` gives the body for a stub that stands in its place."""
         self._connection = connection
         self._named = queries.load("sqlite")
+        self._body_of = body_of
 
     def one(self, query: str, **values: Any) -> Row | None:
-        row: Row | None = self._run(query, values).fetchone()
-        return row
+        row: dict[str, Any] | None = self._run(query, values).fetchone()
+        return None if row is None else self._whole(row)
 
     def all(self, query: str, **values: Any) -> list[Row]:
-        return self._run(query, values).fetchall()
+        return [self._whole(row) for row in self._run(query, values).fetchall()]
+
+    def _whole(self, row: dict[str, Any]) -> Row:
+        for name, value in row.items():
+            if type(value) is bytes and value.startswith(STUB):
+                row[name] = self._body_of(value)
+        return row
 
     def change(self, query: str, **values: Any) -> int:
         return self._run(query, values).rowcount
@@ -130,8 +139,9 @@ def _writable(value: Any) -> Any:
 class ReadPool:
     """Connections for reading, one caller each at a time."""
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, connect: Callable[[], sqlite3.Connection], body_of: Callable[[bytes], bytes | None]) -> None:
         self._connect = connect
+        self._body_of = body_of
         self._change = threading.Condition()
         self._idle: list[sqlite3.Connection] = []
         self._busy = 0
@@ -145,7 +155,7 @@ class ReadPool:
         sound = False
         try:
             connection.execute("BEGIN")
-            yield Queries(connection)
+            yield Queries(connection, self._body_of)
             connection.execute("ROLLBACK")
             sound = True
         finally:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..errors import JournalForeign, JournalNewer, StoreLost
 from . import heads, migrate, reserve
+from .bodies import sync
 from .filesystems import place_of
 
 APPLICATION_ID = 0x44455831  # "DEX1"
@@ -44,7 +45,7 @@ class Files:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.chmod(0o700)
             for folder in fresh:
-                _sync(folder.parent)
+                sync(folder.parent)
         except OSError as error:
             raise StoreLost(f"{self.folder}: {error.strerror}.") from error
 
@@ -98,9 +99,9 @@ class Files:
         return self.fresh
 
     def finish_fresh(self) -> None:
-        _sync(self.fresh)
+        sync(self.fresh)
         self.fresh.rename(self.journal)
-        _sync(self.folder)
+        sync(self.folder)
 
     def has_log(self) -> bool:
         """Whether there is a write-ahead log with anything in it."""
@@ -119,7 +120,7 @@ class Files:
 
     def sync_names(self) -> None:
         """Make sure that what lies here is found again. SQLite does it for a log that it made, after its first sync only."""
-        _sync(self.folder)
+        sync(self.folder)
 
     def remember(self) -> None:
         """Note which files these are, once SQLite has them open; what is noted already must not change."""
@@ -131,14 +132,6 @@ class Files:
         for path, before in self._seen.items():
             if _identity(path) != before:
                 raise StoreLost(f"{Path(path).name} was removed or replaced while the journal was open.")
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

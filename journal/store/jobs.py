@@ -18,10 +18,11 @@ from .connections import Queries, refused
 class Job:
     """An operation and its future."""
 
-    __slots__ = ("begun", "future", "operation", "outcome")
+    __slots__ = ("begun", "future", "operation", "outcome", "sweeping")
 
-    def __init__(self, operation: Callable[[Transaction], Any]) -> None:
+    def __init__(self, operation: Callable[[Transaction], Any], *, sweeping: bool = False) -> None:
         self.operation = operation
+        self.sweeping = sweeping
         self.future: Future[Any] = Future()
         self.outcome: Any = None
         self.begun = False
@@ -69,6 +70,11 @@ class Job:
         """From now on it is too late to take it back. False if it was taken back before."""
         self.begun = self.begun or self.future.set_running_or_notify_cancel()
         return self.begun
+
+
+def one_batch(jobs: list[Job]) -> list[Job]:
+    """What of these goes into one transaction, from the first on. A sweep goes alone."""
+    return jobs[: next((at for at, job in enumerate(jobs) if job.sweeping), len(jobs)) or 1]
 
 
 _DROPPED = object()

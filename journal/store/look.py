@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from ..errors import JournalError, JournalForeign, JournalNewer, StoreLost
 from . import migrate, ownership
 from .base import Reader
+from .bodies import Bodies
 from .connections import BUSY_MS, Queries, as_row, translated
 from .files import APPLICATION_ID, Files
 
@@ -32,6 +33,7 @@ class Looker:
 
     def __init__(self, folder: Path) -> None:
         self._files = Files(folder)
+        self._bodies = Bodies(folder)
         self.schema: int = self._read(_schema)
 
     @property
@@ -51,7 +53,7 @@ class Looker:
 
     def read(self, operation: Callable[[Reader], T]) -> T:
         """Run named queries on one consistent state."""
-        return self._read(lambda connection: operation(Queries(connection)))
+        return self._read(lambda connection: operation(Queries(connection, self._bodies.read)))
 
     def pragma(self, name: str) -> list[dict[str, Any]]:
         """Rows of a check that SQLite makes itself."""

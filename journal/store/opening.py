@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 
 from ..errors import JournalDamaged, StoreLost
-from . import migrate
+from . import migrate, switching
 from .connections import Queries, connect, finish
 from .files import APPLICATION_ID, Files
 from .filesystems import Mode
@@ -21,7 +21,11 @@ _SETTLE_MS = 2000
 
 
 def prepare(files: Files, now: int) -> bool:
-    """Make the journal if there is none; check it; bring its schema up to date. Answers whether it was made."""
+    """Finish a restore that was cut off; make the journal if there is none; check it; bring its schema up to date.
+
+    Answers whether it was made.
+    """
+    switching.finish(files.folder)
     made = not files.exists()
     if made:
         _build(files, now)
@@ -102,6 +106,7 @@ def _build(files: Files, now: int) -> None:
         connection = connect(files.begin_fresh(), writes=True, alone=True)
         try:
             connection.execute("PRAGMA synchronous = off")  # nobody sees the file before it is synced as a whole
+            connection.execute("PRAGMA auto_vacuum = incremental")  # before the first table, or never
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
             migrate.migrate(connection, now)
             _set_mode(connection, files.place.mode)

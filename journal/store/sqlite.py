@@ -22,10 +22,11 @@ from ..errors import JournalError, StoreClosed, StoreFull, StoreLocked, StoreLos
 from ..ids import Ids
 from . import migrate
 from .base import NO_ROOM, Keep, Reader, Restored, Transaction
+from .bodies import Bodies, Kept
 from .connections import Queries, ReadPool, connect, finish, translated
 from .files import Files
 from .filesystems import Mode
-from .jobs import Job
+from .jobs import Job, one_batch
 from .opening import open_writer, prepare, settle_log
 from .ownership import OwnerLock
 from .reserve import Reserve
@@ -67,6 +68,7 @@ class SqliteStore:
         self._since_merge = 0
         self._pages_per_operation = _PAGES_PER_OPERATION
         self._attempted = 0
+        self.bodies = Bodies(folder)
         self._number: int | None = None
         self._has_written = False
         self._witness = Witness(self._files, other_heads, opening or Ids().new("opening"))
@@ -87,7 +89,7 @@ class SqliteStore:
             self._give_up()
             raise
         self._reserve.take()
-        self._pool = ReadPool(lambda: connect(self._files.journal, writes=False, mode=self._files.place.mode))
+        self._pool = ReadPool(lambda: connect(self._files.journal, writes=False, mode=self._files.place.mode), self.bodies.read)
 
     # -- opening --------------------------------------------------------------------------------
 
@@ -130,8 +132,18 @@ class SqliteStore:
     def has_room(self) -> bool:
         return self._reserve.is_held or self._reserve.take()
 
-    def submit(self, operation: Callable[[Transaction], T | Keep]) -> Future[T]:
-        job = Job(operation)
+    def keep(self, bodies: Iterable[tuple[str, bytes]]) -> Kept:
+        large = list(bodies)
+        try:
+            return self.bodies.keep(large)
+        except StoreFull:
+            if not self._reserve.is_held:
+                raise
+            self._reserve.give_up()  # a result that is at hand may use the room that was kept
+        return self.bodies.keep(large)
+
+    def submit(self, operation: Callable[[Transaction], T | Keep], *, sweeping: bool = False) -> Future[T]:
+        job = Job(operation, sweeping=sweeping)
         if os.getpid() != self._process:
             job.future.set_exception(StoreClosed("This process is a copy of the one that owns the journal."))
             return job.future
@@ -221,7 +233,7 @@ class SqliteStore:
             self._witness.insist()
 
     def _gather(self) -> list[Job]:
-        return [self._jobs[at] for at in range(min(len(self._jobs), _MOST_IN_A_BATCH))]
+        return one_batch([self._jobs[at] for at in range(min(len(self._jobs), _MOST_IN_A_BATCH))])
 
     def _answered(self, batch: list[Job]) -> None:
         for _ in batch:
@@ -279,13 +291,27 @@ class SqliteStore:
 
     def _transact(self, batch: list[Job]) -> int:
         """Answers the generation in which it was written."""
+        if not batch[0].sweeping:
+            return self._write_batch(batch)
+        # For each body that is removed SQLite would read every table that may name one. The sweep has looked, and
+        # what was named since stands in its way; the setting can only be changed between transactions.
+        if self._connection is None:
+            self._connection = self._open()
+        self._connection.execute("PRAGMA foreign_keys = off")
+        try:
+            return self._write_batch(batch)
+        finally:
+            if self._connection is not None:  # after an error it is let go, and a new one looks again
+                self._connection.execute("PRAGMA foreign_keys = on")
+
+    def _write_batch(self, batch: list[Job]) -> int:
         try:
             connection = self._begin()
             assert self._number is not None
             before, number = self._number, self._number + 1
             self._attempted = number
             self._attempt = number, batch
-            transaction = Queries(connection)
+            transaction = Queries(connection, self.bodies.read)
             if not self._has_written:
                 transaction.change("add_opening", opening=self._witness.opening, first_batch=number)
                 transaction.change("name_journal", opening=self._witness.opening)

@@ -175,7 +175,7 @@ def test_any_flipped_byte_is_an_error_of_the_corrupt_family_or_harmless(world: W
     world.journal.close()
     original = (world.folder / "journal.db").read_bytes()
     outcomes: dict[str, int] = {}
-    for number, offset in enumerate(range(4096, len(original), len(original) // 40)):
+    for number, offset in enumerate(range(4096, len(original), len(original) // 80)):
         case = tmp_path / f"case {number}"
         shutil.copytree(world.folder, case)
         changed = bytearray(original)

@@ -164,7 +164,7 @@ def test_a_newer_journal_is_read_as_far_as_it_can_be(world: World) -> None:
     connection = sqlite3.connect(world.folder / "journal.db", isolation_level=None)
     connection.execute("alter table eras rename to generations")
     connection.execute("alter table runs drop column colour")
-    connection.execute("pragma user_version = 2")
+    connection.execute("pragma user_version = 3")
     connection.close()
     world.journal = world._open()
 

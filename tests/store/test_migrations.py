@@ -182,6 +182,12 @@ def test_every_query_is_valid_sql_with_named_values(tmp_path: Path) -> None:
         ("list_held", "held_runs"),
         ("count_resumed", "claims_of_runs"),
         ("node", "sqlite_autoindex_nodes_1"),
+        ("tombstone", "sqlite_autoindex_tombstones_1"),
+        ("finished_root", "sqlite_autoindex_runs_1"),
+        ("drop_evidence", "one_evidence_per_result"),
+        ("drop_attempts", "sqlite_autoindex_attempts_1"),
+        ("drop_old_checkpoints", "checkpoints_of_run"),
+        ("body_is_named", "sqlite_autoindex_blobs_1"),
     ],
 )
 def test_the_way_to_a_record_does_not_grow_with_the_journal(tmp_path: Path, query: str, index: str) -> None:

@@ -25,11 +25,11 @@ SHIPPED = {"flask"}
 # R2: a module imports from its own layer or one above it in this list, never from one below.
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"ids", "clock"}),
-    frozenset({"errors", "records", "codec", "masking", "silence", "finding", "spellings", "dumps", "sieve", "trees"}),
+    frozenset({"errors", "records", "codec", "masking", "silence", "finding", "spellings", "dumps", "sieve", "trees", "pins"}),
     frozenset({"sql", "store"}),
     frozenset({"replay", "reviewed", "evidence", "planner", "places"}),
     frozenset({"runs", "calls", "checkpoints", "documents", "decisions", "grants", "inputs"}),
-    frozenset({"recovery", "restoring", "retention", "backup", "verify", "leaks"}),
+    frozenset({"recovery", "restoring", "retention", "collection", "upkeep", "backup", "restore", "verify", "leaks"}),
     frozenset({"views", "look", "service"}),
     frozenset({"holds", "driving"}),
     frozenset({"steps"}),

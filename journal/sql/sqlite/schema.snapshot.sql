@@ -226,21 +226,49 @@ CREATE TABLE schema_versions (
     applied_at  integer not null
 ) strict;
 
+CREATE TABLE tombstones (
+    chat_id    text    not null references chats (chat_id),
+    input_id   text    not null,
+    kind       text    not null check (kind in ('run', 'message')),
+    digest     text    not null,
+    run_id     text    not null,
+    state      text    not null,
+    created_at integer not null,
+    ended_at   integer not null,
+    removed_at integer not null,
+    primary key (chat_id, input_id)
+) strict;
+
 CREATE INDEX calls_of_run on calls (run_id, seq);
 
 CREATE UNIQUE INDEX checkpoints_of_run on checkpoints (run_id, seq);
 
+CREATE INDEX children_of_calls on runs (parent_call_id) where parent_call_id is not null;
+
 CREATE INDEX claims_of_runs on events (boot_id, run_id) where kind = 'run_claimed';
 
+CREATE INDEX conflicts_of_document on conflicts (document_id) where state = 'open';
+
+CREATE INDEX decisions_of_call on decisions (call_id) where call_id is not null;
+
 CREATE INDEX decisions_of_run on decisions (run_id, seq);
+
+CREATE INDEX documents_of_chat on documents (chat_id);
 
 CREATE INDEX ends_of_runs on events (seq, boot_id, run_id) where kind in ('run_completed', 'run_failed');
 
 CREATE INDEX events_of_run on events (run_id, seq);
 
+CREATE INDEX finished_runs on runs (changed_at, run_id)
+    where parent_call_id is null and state in ('completed', 'failed', 'stopped');
+
+CREATE INDEX grants_of_call on grants (call_id);
+
 CREATE INDEX grants_of_run on grants (run_id, seq);
 
 CREATE INDEX held_runs on runs (hold_since, run_id) where state = 'held';
+
+CREATE INDEX holds_of_calls on runs (hold_call_id) where hold_call_id is not null;
 
 CREATE INDEX inputs_of_run on inputs (run_id, seq);
 
@@ -255,7 +283,13 @@ CREATE UNIQUE INDEX one_unfinished_run_per_chat on runs (chat_id)
 
 CREATE INDEX open_calls on calls (run_id, seq) where outcome is null and abandoned = 0;
 
+CREATE INDEX open_inputs_of_run on inputs (run_id) where state in ('waiting', 'offered');
+
 CREATE INDEX runs_of_chat on runs (chat_id, run_id);
+
+CREATE INDEX selections_of_checkpoint on restore_selections (checkpoint_id) where checkpoint_id is not null;
+
+CREATE INDEX selections_of_run on restore_selections (run_id);
 
 CREATE INDEX unfinished_runs on runs (run_id) where state in ('queued', 'running', 'held');
 

@@ -1,0 +1,108 @@
+"""Puts a backup in the journal's place: only while nobody owns it, and without deleting what is there.
+
+The backup is verified first and the new journal built beside the present one, with every unfinished run on hold. The
+present one is then moved aside whole. Whatever ends the process on the way, the journal is the old one or the new one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import backup, codec, restoring
+from .clock import Clock
+from .ids import Ids
+from .runs import Scribe
+from .store import copying, lineage, switching
+from .store.base import Restored as PutBack
+from .store.base import Transaction
+from .store.bodies import Bodies, in_our_words, sync
+from .store.files import Files
+from .store.ownership import OwnerLock
+from .store.sqlite import SqliteStore
+
+_FRESH = "journal.restoring"
+_ASIDE = "journal.before-restore-"
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was put back, where the former journal lies now, and how many runs wait for a person."""
+
+    backup: str
+    aside: Path
+    held: int
+
+
+def restore(
+    folder: Path, name: str, *, clock: Clock | None = None, ids: Ids | None = None, step: Callable[[], None] = backup.no_step
+) -> Restored:
+    """Put a backup in the place of the journal in this folder.
+
+    Raises StoreLocked while it is in use, UnknownBackup, BackupDamaged, StoreFull; then nothing was changed.
+    """
+    clock = clock or Clock()
+    Files(folder).make_folder()
+    lock = OwnerLock(folder / "journal.lock")
+    fresh = folder / _FRESH
+    try:
+        switching.finish(folder)  # an earlier one that was cut off
+        shutil.rmtree(fresh, ignore_errors=True)
+        try:
+            source = backup.find(folder, name)
+            manifest = backup.verify(source, step=step)
+            _build(source, fresh, manifest, step)
+            held = mark_restored(fresh, clock, ids or Ids(clock), name)
+            aside = _free_name(folder, clock.now())
+            switching.begin(folder, fresh, aside)
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+        switching.finish(folder)
+    finally:
+        lock.release()
+    return Restored(name, aside, held)
+
+
+def _build(source: Path, fresh: Path, manifest: backup.Manifest, step: Callable[[], None]) -> None:
+    with in_our_words():
+        fresh.mkdir(mode=0o700)
+        (fresh / "blobs").mkdir(mode=0o700)
+        shutil.copyfile(source / backup.DATABASE, fresh / backup.DATABASE)
+        (fresh / backup.DATABASE).chmod(0o600)
+        sync(fresh / backup.DATABASE)
+    for digest in manifest.files:
+        step()
+        copying.copy_file(Bodies(source).path(digest), Bodies(fresh).path(digest))
+    with in_our_words():
+        backup.sync_tree(fresh)
+
+
+def mark_restored(fresh: Path, clock: Clock, ids: Ids, name: str) -> int:
+    """The last step before the switch: a generation begins, and what was unfinished waits for a person."""
+    boot_id = ids.new("boot")
+    store = SqliteStore(fresh, clock.now(), opening=boot_id)
+
+    def begin(tx: Transaction) -> int:
+        scribe = Scribe(tx, clock.now(), boot_id, ids)
+        tx.change("add_boot", boot_id=boot_id, now=scribe.now, facts=codec.encode({"restored": name}))
+        known = lineage.identity(tx)
+        restoring.begin(scribe, PutBack("rolled_back", known.generation + 1, known.number, None))
+        tx.change("end_boot", boot_id=boot_id, now=scribe.now)
+        return len(tx.all("unfinished_runs"))
+
+    try:
+        return store.submit(begin).result()
+    finally:
+        store.close()
+
+
+def _free_name(folder: Path, now: int) -> Path:
+    first = folder / f"{_ASIDE}{backup.stamp(now)}"
+    number, free = 2, first
+    while free.exists():
+        free = first.with_name(f"{first.name}-{number}")
+        number += 1
+    return free
