@@ -166,14 +166,14 @@ def _describe(value: Any) -> str:
 
 def _words(value: Any, inside: frozenset[int]) -> str:
     """As repr. But the order of a set differs from process to process, and a wide number has no decimal form."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind is int and value.bit_length() > _WIDE_INT_BITS:
         return hex(value)
     is_error = isinstance(value, BaseException) and kind.__repr__ is BaseException.__repr__
     if not (is_error or kind in (list, tuple, dict) or isinstance(value, set | frozenset)):
         return repr(value)
     if id(value) in inside:
-        return {list: "[...]", dict: "{...}"}.get(kind, "...")
+        return "[...]" if kind is list else "{...}" if kind is dict else "..."
     inside |= {id(value)}
     if kind is dict:
         return f"{{{', '.join(f'{_words(key, inside)}: {_words(item, inside)}' for key, item in value.items())}}}"
