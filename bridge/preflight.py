@@ -8,7 +8,6 @@ restart the file is newer than the process.
 from __future__ import annotations
 
 import compileall
-import hashlib
 import importlib
 import json
 import sys
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..journal.accepted import closest
 from . import paths
 
 
@@ -56,22 +56,11 @@ class Verdict:
 def inspect_host(root: Path, *, loaded: bool) -> Verdict:
     """Compare `root` with the accepted hosts; with `loaded` also the code in memory."""
     accepted = json.loads((paths.ROOT / "UPSTREAM.json").read_text(encoding="utf-8"))["hosts"]
-    best: Verdict | None = None
-    for host in accepted:
-        changed = tuple(name for name, pin in host["files"].items() if _digest(root / name) != pin)
-        if not changed:
-            stale = tuple(_stale(root, host["files"])) if loaded else ()
-            return Verdict(not stale, host["label"], (), stale, host.get("replay", {}))
-        if best is None or len(changed) < len(best.changed):
-            best = Verdict(False, host["label"], changed)
-    return best or Verdict(False, "", ("UPSTREAM.json",))
-
-
-def _digest(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return ""
+    match = closest(root, accepted)
+    if match.changed:
+        return Verdict(False, match.label, match.changed)
+    stale = tuple(_stale(root, match.entry["files"])) if loaded else ()
+    return Verdict(not stale, match.label, (), stale, match.entry.get("replay", {}))
 
 
 def _stale(root: Path, names: Any) -> Iterator[str]:
@@ -137,8 +126,8 @@ def import_everything() -> None:
     for folder in ("journal", "bridge"):
         for path in sorted((paths.ROOT / folder).rglob("*.py")):
             relative = path.relative_to(paths.ROOT).with_suffix("")
-            if relative.name == "__main__":
-                continue
+            if relative.name == "__main__" or "cli" in relative.parts:
+                continue  # for terminals: a server never needs them
             importlib.import_module(".".join([base, *relative.parts]).removesuffix(".__init__"))
     if not sys.dont_write_bytecode:
         compileall.compile_file(paths.ROOT / "hooks.py", quiet=2)

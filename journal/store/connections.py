@@ -25,6 +25,7 @@ from .bodies import STUB
 from .filesystems import Mode
 
 BUSY_MS = 250
+SQLITE = sqlite3.sqlite_version_info
 _ROLLBACK_BUSY_MS = 2000  # without WAL a commit waits for readers and they for it, a few milliseconds each
 _PAUSE_SECONDS = 2.0
 

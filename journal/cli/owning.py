@@ -1,0 +1,38 @@
+"""Opens a journal to change it: takes the lock, or says who has it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import StoreLocked
+from ..masking import Masker, Secret
+from ..service import Journal
+from .output import Output
+
+_TELLING = re.compile(r"KEY|TOKEN|SECRET|PASSW|DSN|^A0_", re.IGNORECASE)
+
+
+def own(asked: argparse.Namespace, out: Output) -> Journal:
+    """The journal, owned by this process until it is closed. StoreLocked while a server runs."""
+    boot = {"by": "command line", "pid": os.getpid()}
+    try:
+        journal = Journal.open(asked.folder, masker=Masker(_secrets), boot=boot, other_heads=other_heads(asked.folder))
+    except StoreLocked as error:
+        raise StoreLocked("Agent Zero is running. Decide in its Recovery panel, or stop it first.") from error
+    out.say("The journal was locked for this command.")
+    return journal
+
+
+def other_heads(folder: Path) -> tuple[Path, ...]:
+    """Where the plugin keeps its second copy of the head: beside the folder of all plugins' data."""
+    return (folder.parent.parent / f"{folder.name}.head",) if folder.parent.name == "plugin_data" else ()
+
+
+def _secrets() -> Iterator[Secret]:
+    for name, value in os.environ.items():
+        if _TELLING.search(name) and not value.startswith(("/", "./", "~")):
+            yield Secret(name, value)
