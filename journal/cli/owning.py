@@ -28,8 +28,11 @@ def own(asked: argparse.Namespace, out: Output) -> Journal:
 
 
 def other_heads(folder: Path) -> tuple[Path, ...]:
-    """Where the plugin keeps its second copy of the head: beside the folder of all plugins' data."""
-    return (folder.parent.parent / f"{folder.name}.head",) if folder.parent.name == "plugin_data" else ()
+    """Where the plugin keeps its other copies of the head (bridge/paths.py says why there)."""
+    if folder.parent.name != "plugin_data":
+        return ()
+    usr = folder.parent.parent
+    return usr / f"{folder.name}.head", usr.parent / "tmp" / f"{folder.name}.head"
 
 
 def _secrets() -> Iterator[Secret]:
