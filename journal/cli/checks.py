@@ -142,4 +142,4 @@ def _journal(folder: Path, out: Output) -> Iterator[Finding]:
     held = counts.get("needs_you", 0)
     yield Finding("held runs", not held, f"{held} wait for your decision" if held else "none")
     faults = list(_faults(folder, out))
-    yield Finding("records", not faults, f"{len(faults)} are not what was written: python -m journal verify" if faults else "all as written")
+    yield Finding("records", not faults, f"{len(faults)} not as written: python -m journal verify" if faults else "all as written")

@@ -95,7 +95,7 @@ def _offered(view: dict[str, Any], asked: argparse.Namespace) -> dict[str, Any]:
         if asked.step not in numbers:
             raise NotAllowed(f"This run has no step {asked.step}.")
         found = [offer for offer in found if offer["call_id"] == numbers[asked.step]]
-    allowed = [offer for offer in found if offer["allowed"]]
+    allowed: list[dict[str, Any]] = [offer for offer in found if offer["allowed"]]
     if len(allowed) > 1:
         raise NotAllowed("This choice can be about several steps. Say which: --step N")
     if not allowed:
