@@ -17,6 +17,7 @@ from ..errors import JournalError, NotAllowed
 from ..look import Look
 from ..store import connections, filesystems
 from ..verify import Progress, verify
+from .known import environment
 from .looking import look
 from .output import Output, size
 
@@ -133,7 +134,7 @@ def _host(asked: argparse.Namespace) -> Iterator[Finding]:
 
 def _journal(folder: Path, out: Output) -> Iterator[Finding]:
     try:
-        facts = Look(folder).status()
+        facts = Look(folder, masker=environment()).status()
     except JournalError as error:
         yield Finding("journal", False, str(error))
         return

@@ -15,6 +15,7 @@ from ..errors import NotAllowed
 from ..ids import Ids
 from ..look import Look
 from ..records import Choice, Decision
+from .known import environment
 from .looking import find_run, print_run
 from .output import Output
 from .owning import own
@@ -38,7 +39,7 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
 
 def decide_run(asked: argparse.Namespace, out: Output) -> bool:
     _need_person()
-    run_id = find_run(Look(asked.folder), asked.run)
+    run_id = find_run(Look(asked.folder, masker=environment()), asked.run)
     journal = own(asked, out)
     try:
         view = journal.run_view(run_id)
@@ -68,7 +69,7 @@ def decide_run(asked: argparse.Namespace, out: Output) -> bool:
 
 def grant_run(asked: argparse.Namespace, out: Output) -> bool:
     _need_person()
-    run_id = find_run(Look(asked.folder), asked.run)
+    run_id = find_run(Look(asked.folder, masker=environment()), asked.run)
     journal = own(asked, out)
     try:
         view = journal.run_view(run_id)

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import StoreLocked
-from ..masking import Masker, Secret
 from ..service import Journal
+from .known import environment
 from .output import Output
-
-_TELLING = re.compile(r"KEY|TOKEN|SECRET|PASSW|DSN|^A0_", re.IGNORECASE)
 
 
 def own(asked: argparse.Namespace, out: Output) -> Journal:
     """The journal, owned by this process until it is closed. StoreLocked while a server runs."""
     boot = {"by": "command line", "pid": os.getpid()}
     try:
-        journal = Journal.open(asked.folder, masker=Masker(_secrets), boot=boot, other_heads=other_heads(asked.folder))
+        journal = Journal.open(asked.folder, masker=environment(), boot=boot, other_heads=other_heads(asked.folder))
     except StoreLocked as error:
         raise StoreLocked("Agent Zero is running. Decide in its Recovery panel, or stop it first.") from error
     out.say("The journal was locked for this command.")
@@ -33,9 +29,3 @@ def other_heads(folder: Path) -> tuple[Path, ...]:
         return ()
     usr = folder.parent.parent
     return usr / f"{folder.name}.head", usr.parent / "tmp" / f"{folder.name}.head"
-
-
-def _secrets() -> Iterator[Secret]:
-    for name, value in os.environ.items():
-        if _TELLING.search(name) and not value.startswith(("/", "./", "~")):
-            yield Secret(name, value)
