@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import errors
-from . import checks, deciding, looking
+from . import checks, deciding, looking, safety
 from .output import Output
 
 PLUGIN = "durable_execution"
@@ -75,6 +75,6 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("--folder", help="the journal's folder; found by itself inside an Agent Zero")
     common.add_argument("--json", action="store_true", help="one JSON document on standard output, for scripts")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for room in (looking, deciding, checks):
+    for room in (looking, deciding, safety, checks):
         room.add_to(commands, common)
     return parser

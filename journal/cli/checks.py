@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import backup
 from ..accepted import closest
 from ..errors import JournalError, NotAllowed
 from ..look import Look
@@ -19,7 +20,7 @@ from ..store import connections, filesystems
 from ..verify import Progress, verify
 from .known import environment
 from .looking import look
-from .output import Output, size
+from .output import Output, moment, size
 
 _ENOUGH = 64 * 1024 * 1024
 _OLDEST_PYTHON = (3, 12)
@@ -142,5 +143,9 @@ def _journal(folder: Path, out: Output) -> Iterator[Finding]:
     yield Finding("journal", not facts["newer"], f"schema {facts['schema']}, {'in use' if facts['owned'] else 'not in use'}")
     held = counts.get("needs_you", 0)
     yield Finding("held runs", not held, f"{held} wait for your decision" if held else "none")
+    copies = backup.list_all(folder)
+    whole = [each.manifest for each in copies if each.manifest is not None]
+    told = f"{len(whole)}, the newest of {moment(whole[0].made_at)} UTC" if whole else "none yet: python -m journal backup"
+    yield Finding("backups", len(whole) == len(copies), told if len(whole) == len(copies) else f"{len(copies) - len(whole)} cannot be used")
     faults = list(_faults(folder, out))
     yield Finding("records", not faults, f"{len(faults)} not as written: python -m journal verify" if faults else "all as written")

@@ -243,6 +243,47 @@ def test_a_cut_off_model_call_is_granted_more_attempts(world: World) -> None:
     assert world.journal.calls(run.run_id)[0].allowance == 2
 
 
+# -- copies and old runs ------------------------------------------------------------------------
+
+
+def test_a_backup_is_made_beside_the_owner_and_put_back_without_it(world: World) -> None:
+    run = held_run(world)
+
+    made = document(world.folder, "backup")
+    beside = ask(world.folder, "restore", made["name"], "--yes")
+    world.close()
+    unasked = ask(world.folder, "restore", made["name"])
+    restored = document(world.folder, "restore", made["name"], "--yes")
+    world.journal = world._open()
+
+    assert beside.returncode == 4
+    assert unasked.returncode == 3
+    assert "Nothing was changed" in unasked.stderr
+    assert restored["held"] == 1
+    assert Path(restored["aside"]).is_dir()
+    assert world.journal.run(run.run_id).hold.reason is HoldReason.RESTORED
+    assert [each["name"] for each in document(world.folder, "backups")["backups"]] == [made["name"]]
+    assert ask(world.folder, "restore", "another", "--yes").returncode in (3, 4)
+
+
+def test_old_runs_go_only_when_asked_and_not_in_a_dry_run(world: World) -> None:
+    world.clock.ms = 1_700_000_000_000  # long ago for the command, which has a real clock
+    for number in range(4):
+        run = world.admit("chat", f"m{number}")
+        world.journal.close_run(run.run_id, run.token, RunState.COMPLETED, "done", world.point(), []).result()
+        world.clock.turn(86_400)
+    world.close()
+
+    dry = document(world.folder, "prune", "--runs=1", "--days=0", "--dry-run")
+    real = document(world.folder, "prune", "--runs=1", "--days=0")
+    again = document(world.folder, "prune", "--runs=1", "--days=0")
+
+    assert dry["runs"] == real["runs"] == 3
+    assert again["runs"] == 0
+    assert ask(world.folder, "prune", "--runs=0").returncode == 3
+    assert len(document(world.folder, "runs", "--all")["items"]) == 1
+
+
 # -- preflight ----------------------------------------------------------------------------------
 
 
