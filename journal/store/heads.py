@@ -141,6 +141,13 @@ class Heads:
         self.is_kept = bool(heads)
         return heads
 
+    def remove(self) -> None:
+        """The journal that they speak of is gone."""
+        self.is_kept = False
+        for copy in self._copies:
+            with suppress(OSError):
+                copy.path.unlink()
+
     def all_missing(self) -> bool:
         """No copy exists. One that exists and cannot be read may be torn by a power cut: that proves nothing."""
         return not any(copy.exists() for copy in self._copies)

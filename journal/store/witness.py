@@ -41,6 +41,7 @@ class Witness:
         if not made:
             self.restored = lineage.judge(reader, heads, all_missing=self._heads.all_missing())
         elif heads:
+            self._heads.remove()  # they accuse the new journal of not being the old one
             self.notes = [*self.notes, _GONE]
 
     def check(self, *, whole: bool = True) -> None:

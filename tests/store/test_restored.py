@@ -367,6 +367,17 @@ def test_a_new_journal_where_one_was_before_says_so(world: Guarded, run: Run) ->
     assert (world.reason, world.journal.notes) == (None, [])
 
 
+def test_a_new_journal_is_never_accused_by_the_heads_of_the_old_one(world: Guarded, run: Run) -> None:
+    """Killed before it wrote a head of its own, it must find none of the other."""
+    world.close()
+    shutil.rmtree(world.folder)
+    sqlite.SqliteStore(world.folder, 1, other_heads=world.elsewhere).close()
+
+    assert [path for path in world.all_heads if path.exists()] == []
+    world.open()
+    assert world.reason is None
+
+
 @pytest.mark.parametrize("minutes", [-10, 10])
 def test_a_clock_that_jumps_is_no_restore(world: Guarded, run: Run, minutes: int) -> None:
     world.clock.turn(minutes * 60)
