@@ -77,18 +77,20 @@ def place_of(folder: Path) -> Place:
 
 def kind_of(mounts: str, path: Path) -> str:
     """The file system of the mount with the longest path above `path`; of several at one place the last covers the others."""
-    best, found = -1, ""
+    best, found, target = -1, "", f"{path}/"
     for line in mounts.splitlines():
         left, separator, right = line.partition(" - ")
         fields = left.split(" ")
         if not separator or len(fields) < 5:
             continue
-        point = Path(_unescaped(fields[4]))
-        if path.is_relative_to(point) and len(point.parts) >= best:
-            best, found = len(point.parts), right.split(" ")[0]
+        point = f"{_unescaped(fields[4]).rstrip('/')}/"
+        if target.startswith(point) and len(point) >= best:
+            best, found = len(point), right.split(" ")[0]
     return found
 
 
 def _unescaped(text: str) -> str:
     """Spaces, tabs, line ends and backslashes are written in octal."""
+    if "\\" not in text:
+        return text
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)
