@@ -37,8 +37,10 @@ def connect(path: Path, *, writes: bool, mode: Mode = Mode.WAL, alone: bool = Fa
     )
     try:
         _set_up(connection, writes=writes, mode=mode, alone=alone)
-    except BaseException:
+    except BaseException as error:
         connection.close()
+        if isinstance(error, UnicodeDecodeError):  # SQLite quotes a damaged schema in its message
+            raise JournalDamaged("Its schema cannot be read.") from error
         raise
     return connection
 
