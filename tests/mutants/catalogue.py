@@ -1,0 +1,191 @@
+"""Deliberate faults, one at a time, and what must notice each of them.
+
+One entry is a file, its text, the faulty text, and the tests; a `case` is a kill of tests/points, which is played as a
+test too. An entry whose text is no longer in its file is an error: the code changed, and the entry must follow it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
+
+
+RECOVERY, CALLS, DECISIONS = "tests/unit/test_recovery.py", "tests/unit/test_calls.py", "tests/unit/test_decisions.py"
+ADMISSION, STATES, STORE = "tests/unit/test_admission.py", "tests/unit/test_run_states.py", "tests/store/test_sqlite.py"
+
+MUTANTS = (
+    # -- before and after an effect -------------------------------------------------------------
+    Mutant(
+        "the effect comes before its intent",
+        "bridge/tool_calls.py",
+        "    session.just_delivered.clear()\n    step = await session.begin(\n        session.tool_key(),",
+        "    early = await execute(**kwargs)\n\n    async def execute(**_: Any) -> Any:\n        return early\n\n"
+        "    session.just_delivered.clear()\n    step = await session.begin(\n        session.tool_key(),",
+        cases=("tool/begin_call.tool.asked:1",),
+    ),
+    Mutant(
+        "a result is not recorded",
+        "bridge/tool_calls.py",
+        "    await session.finish(step.call, Outcome.OK, _kept(tool, response, before), extra={})\n    return response\n",
+        "    return response\n",
+        cases=("tool/begin_call.model.asked:2",),
+    ),
+    Mutant(
+        "a result is not waited for",
+        "bridge/session.py",
+        "            await waiting.durable(lambda: journal.finish_call(call.call_id, outcome, value, usage=usage, extra=extra), self.note_store)",
+        "            journal.finish_call(call.call_id, outcome, value, usage=usage, extra=extra)",
+        cases=("tool/finish_call.tool.written:1",),
+    ),
+    Mutant("what is written is not synced", "journal/store/connections.py", '"synchronous = full"', '"synchronous = off"', (STORE + "::test_the_connections_are_set_up_as_promised",)),
+    Mutant("what is written is synced at some later time", "journal/store/connections.py", '"synchronous = full"', '"synchronous = normal"', (STORE + "::test_the_connections_are_set_up_as_promised",)),
+    Mutant(
+        "a future is resolved before COMMIT",
+        "journal/store/sqlite.py",
+        '        try:\n            connection.execute("COMMIT")',
+        '        for job in batch:\n            job.resolve()\n            job.outcome = _DROPPED\n        try:\n            connection.execute("COMMIT")',
+        ("tests/store/test_announced.py",),
+    ),
+    Mutant(
+        "an error of COMMIT is taken for not committed",
+        "journal/store/sqlite.py",
+        "            if not self._found_after_all(number):\n                raise translated(error) from error\n",
+        "            raise translated(error) from error\n",
+        (STORE + "::test_what_is_found_after_an_error_of_commit_is_the_answer",),
+    ),
+    Mutant(
+        "an error of COMMIT is taken for committed",
+        "journal/store/sqlite.py",
+        "            if not self._found_after_all(number):\n                raise translated(error) from error\n",
+        "            self._let_go()\n",
+        (STORE + "::test_what_is_found_after_an_error_of_commit_is_the_answer",),
+    ),
+    Mutant(
+        "a refused operation takes its neighbours with it",
+        "journal/store/sqlite.py",
+        "            # The rules said no, or an operation is wrong: its own writes go, the others' stay.\n            job.outcome = _Failed(error)",
+        "            raise StoreLost(str(error)) from error",
+        (STORE + "::TestSqlite::test_a_refusal_undoes_its_own_operation_alone", STORE + "::TestSqlite::test_a_mistake_in_an_operation_harms_no_other"),
+    ),
+    Mutant(
+        "what a refused operation wrote stays",
+        "journal/store/sqlite.py",
+        '            connection.execute("ROLLBACK TO operation")\n',
+        "            pass\n",
+        (STORE,),
+    ),
+    Mutant(
+        "a replaced journal is written on",
+        "journal/store/files.py",
+        "            if _identity(path) != before:",
+        "            if False:",
+        (STORE + "::test_a_file_that_is_changed_under_the_open_journal_closes_it",),
+    ),
+    Mutant(
+        "a new journal has its name before it is whole",
+        "journal/store/files.py",
+        "        _sync(self.fresh)\n        self.fresh.rename(self.journal)",
+        "        self.fresh.rename(self.journal)\n        _sync(self.journal)",
+        ("tests/store/test_announced.py",),
+    ),
+    # -- what may be served, and what may run ---------------------------------------------------
+    Mutant(
+        "the cursor is ignored",
+        "journal/recovery.py",
+        "    if call.seq > cursor:\n        raise KeyReused(run_id, intent.key)\n    if call.identity",
+        "    if call.identity",
+        (CALLS, RECOVERY),
+    ),
+    Mutant(
+        "identity is not compared",
+        "journal/recovery.py",
+        "    if call.identity != intent.identity:\n        return _hold(",
+        "    if False:\n        return _hold(",
+        (RECOVERY,),
+    ),
+    Mutant(
+        "two calls in one life share a place",
+        "journal/recovery.py",
+        "        if call.identity != intent.identity:\n            raise KeyReused(run_id, intent.key)\n",
+        "",
+        (CALLS,),
+    ),
+    Mutant("an unknown step runs again by itself", "journal/planner.py", "else HoldReason.OUTCOME_UNKNOWN", "else Next.REPLAY", (RECOVERY,), ("tool/effect.tool.started:1",)),
+    Mutant("a cut-off model call is asked again by itself", "journal/planner.py", "return HoldReason.MODEL_INTERRUPTED if", "return Next.REPLAY if", (RECOVERY,), ("tool/effect.model.asked:1",)),
+    Mutant("lossy arguments are dispatched", "journal/planner.py", "    if call.lossy and not call.key.kind.is_inference:", "    if False:", (RECOVERY, "tests/unit/test_replay.py")),
+    Mutant("a changed source may run again", "journal/replay.py", "        and recorded.source_digest == now.source_digest\n", "", ("tests/unit/test_replay.py",)),
+    Mutant("any tool may run again", "journal/replay.py", "        recorded.policy in POLICIES\n        and recorded.policy", "        recorded.policy", ("tests/unit/test_replay.py",)),
+    Mutant(
+        "the second boot does not hold an unknown step before it launches",
+        "bridge/resume.py",
+        "    hold = journal.classify(run.run_id, lambda call: _permission_now(active, session, call))",
+        "    hold = None",
+        ("tests/bridge/test_holds.py::test_nothing_slips_past_a_hold", "tests/bridge/test_holds.py::test_a_held_chat_shows_one_warning_that_names_the_step_and_a_badge"),
+        ("tool/effect.tool.started:1",),
+    ),
+    Mutant("an allowance is not used up", "journal/calls.py", '        used=int(reason == "allowed"),', "        used=0,", (DECISIONS,)),
+    Mutant(
+        "a step counter starts again in the next life",
+        "bridge/resume.py",
+        "    session.steps = dict(point.position)\n",
+        "    session.steps = {}\n",
+        cases=("richest/begin_call.model.asked:2", "richest/begin_call.tool.answered:2"),
+    ),
+    Mutant("a timeout is taken for not happened", "bridge/outcomes.py", "SILENT = (asyncio.CancelledError, TimeoutError, ConnectionError)", "SILENT = (asyncio.CancelledError, ConnectionError)", ("tests/bridge/test_outcomes.py::test_each_ending_is_told_once_and_told_again_the_same_after_a_kill",)),
+    Mutant(
+        "a late result overwrites the first",
+        "journal/calls.py",
+        "    if call.result_digest is not None:\n        keep_beside(scribe, call, \"late_result\", result)\n        return Keep(ResultConflict(call_id, stored=call.result_digest, offered=result.digest))\n",
+        "    if call.result_digest is not None:\n        call = set_result_aside(scribe, call)\n",
+        (CALLS,),
+    ),
+    Mutant(
+        "a result after the end counts",
+        "journal/calls.py",
+        "    if call.abandoned or state.is_final or call.token != run[\"token\"]",
+        "    if call.abandoned or call.token != run[\"token\"]",
+        (CALLS,),
+    ),
+    # -- runs, persons, holds -------------------------------------------------------------------
+    Mutant("the token is not compared", "journal/sql/sqlite/runs.sql", " where run_id = :run_id and state = 'running' and token = :token", " where run_id = :run_id and state = 'running' and :token = :token", (STATES,)),
+    Mutant("a step begins after a stop", "journal/sql/sqlite/runs.sql", " where run_id = :run_id and state = 'running' and token = :token", " where run_id = :run_id and state <> 'held' and token = :token", (CALLS, STATES)),
+    Mutant("a released run is launched twice", "journal/runs.py", "    if run.state is not RunState.QUEUED:\n        raise StaleVersion(run)\n    run = move", "    run = move", (STATES,)),
+    Mutant("a move does not look at the version", "journal/sql/sqlite/runs.sql", " where run_id = :run_id and state = :old_state and version = :old_version", " where run_id = :run_id and state = :old_state and :old_version = :old_version", ("tests/unit/test_guards.py",)),
+    Mutant("a decision does not look at the version", "journal/decisions.py", "    if version == run.version:\n        return\n", "    return\n", (DECISIONS,)),
+    Mutant("a decision does not look at what was shown", "journal/decisions.py", "    if decision.shown_digest != offer.digest:", "    if False:", (DECISIONS,)),
+    Mutant("the id of a request is ignored", "journal/decisions.py", "    return known is not None\n", "    return False\n", (DECISIONS,)),
+    Mutant("what is not allowed can be decided", "journal/decisions.py", "    if not offer.allowed:", "    if False:", (DECISIONS,)),
+    Mutant("a run goes on while a step is still unknown", "journal/decisions.py", "    if asked_calls(run, calls.of_run(scribe.tx, run.run_id)) and not _settles_all(run):", "    if False:", (DECISIONS,)),
+    Mutant("an attempt to resume is counted after it", "bridge/resume.py", "        run = journal.begin_recovery(run.run_id).result(waiting.PATIENT_S)\n", "        pass\n", cases=("early_loop",)),
+    Mutant("attempts to resume are not limited", "journal/runs.py", "MOST_RECOVERIES = 3\n", "MOST_RECOVERIES = 3000\n", (RECOVERY,), ("loop",)),
+    Mutant("a chat has two runs at once", "bridge/admission.py", "            elif session is None or not _to_unfinished(active, session, ctx, msg, data):", "            else:", ("tests/bridge/test_messages.py::test_three_quick_messages_to_a_running_tool_arrive_once_and_in_order",)),
+    Mutant("an id with other content is taken for the same message", "journal/inputs.py", "    if stored != body.digest:", "    if False:", (ADMISSION,)),
+    Mutant("the guard lets a held chat through", "bridge/guard.py", "    if ctx.id not in unfinished():", "    if True:", ("tests/bridge/test_preflight.py::test_one_changed_byte_refuses_guards_and_changes_nothing",)),
+    Mutant("a replaced coroutine starts effects", "bridge/session.py", "    if not binding.is_current:", "    if False:", ("tests/bridge/test_replaced.py",)),
+    Mutant("undo skips one", "bridge/undo.py", "        for entry in reversed(self.entries):", "        for entry in reversed(self.entries[1:]):", ("tests/bridge/test_lifecycle.py::test_off_puts_back_the_very_objects_that_were_there",)),
+    # -- messages, history ----------------------------------------------------------------------
+    Mutant("a saved result is put into the history twice", "bridge/messages.py", "    response, open_tool.response = open_tool.response, None\n", "    response = open_tool.response\n", cases=("two",)),
+    Mutant("a saved result is lost to a message", "bridge/messages.py", "    else:\n        await append_result(session)\n", "    else:\n        pass\n", cases=("two",)),
+    Mutant("a waiting message is delivered twice", "bridge/messages.py", "            if message.id not in present:\n", "            if message.id:\n", cases=("two", "two/checkpoint.committed:3", "two/begin_call.model.committed:2")),
+    Mutant("a delivered message waits on", "journal/inputs.py", '        scribe.tx.change("deliver_input", chat_id=chat_id, input_id=input_id, now=scribe.now)\n', "        continue\n", (ADMISSION,)),
+    Mutant("a message is acknowledged before it is saved", "bridge/admission.py", "        kept = waiting.commit(active.journal.keep_input(session.run.run_id, msg.id, content_of(msg)))\n", "        future = active.journal.keep_input(session.run.run_id, msg.id, content_of(msg))\n        kept = Input(ctx.id, session.run.run_id, msg.id, '', content_of(msg), None, 0, 10**9)\n", ("tests/bridge/test_store_trouble.py::test_a_message_to_a_running_turn_that_cannot_be_saved_is_refused_and_not_delivered",)),
+    Mutant("the message of a run is added again on a resume", "bridge/messages.py", "        if session.resumed:\n            _adopt(agent, message, data)\n", "", cases=("tool/finish_call.tool.answered:1",)),
+    Mutant("a rebuilt chat keeps the provider's state", "bridge/projection.py", "        data = {**data, \"responses_state\": {k: v for k, v in state.items() if k not in _PROVIDER_STATE}}\n", "        pass\n", ("tests/bridge/test_replaced.py",)),
+    # -- values ---------------------------------------------------------------------------------
+    Mutant("arguments are digested before they are masked", "journal/service.py", "codec.digest(codec.encode(self.masker.uniform(identity_of)))", "codec.digest(codec.encode(identity_of))", ("tests/unit/test_secrets.py",)),
+    Mutant("a result is stored unmasked", "journal/service.py", "            body = codec.body(masked.value)\n            lossy", "            body = codec.body(value)\n            lossy", ("tests/unit/test_secrets.py",)),
+    Mutant("a corrupt checkpoint gives way to an older one", "journal/sql/sqlite/runs.sql", " where run_id = :run_id\n order by seq desc\n limit 1", " where run_id = :run_id\n order by abs(length(seal) - 64), length(position) desc, seq\n limit 1", ("tests/store/test_damage.py::test_a_damaged_checkpoint_is_never_replaced_by_an_older_one", RECOVERY)),
+    Mutant("the seal of a checkpoint is not compared", "journal/checkpoints.py", '    if row["seal"] != _seal(run_id, row["seq"], row["root"], row["position"]):', "    if False:", ("tests/store/test_damage.py",)),
+    Mutant("a node is not verified", "journal/trees.py", "        if codec.digest(body) != digest:", "        if False:", ("tests/store/test_damage.py", "tests/unit/test_trees.py")),
+    Mutant("a chat is rebuilt over what a person did meanwhile", "bridge/standing.py", "    if _moved_on(ctx, point, run, known, calls):", "    if False:", ("tests/bridge/test_while_off.py::test_what_happened_to_a_held_chat_while_off_is_never_overwritten",)),
+)
+"""Faults of features that do not exist yet get their entry with the feature."""

@@ -1,0 +1,77 @@
+"""`python -m tests.points list | crash | work`: shows the points, kills at each of them, plays cases for `crash`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from tests.points import plan, run
+from tests.points.catalogue import POINTS
+from tests.points.play import Case, play, stage
+from tests.points.stories import STORIES
+
+
+def show_points() -> None:
+    """The catalogue as a table; the last column says in how many cases of one run without kills each is passed."""
+    with tempfile.TemporaryDirectory() as folder, stage(Path(folder)) as on:
+        passed: Counter[str] = Counter()
+        where: dict[str, set[str]] = {}
+        for story in STORIES.values():
+            played = play(on, story, Case(story.name))
+            for life in range(len(played.lives)):
+                for passage in played.trace(life):
+                    passed[plan.name_of(passage)] += 1
+                    where.setdefault(plan.name_of(passage), set()).add(story.name)
+    print(f"{'point':36} {'recovery':8} {'stories':>7} {'passages':>8}  meaning (where it is injected)")
+    for point in POINTS.values():
+        mark = "yes" if point.recovery else ""
+        print(f"{point.name:36} {mark:8} {len(where.get(point.name, ())):7} {passed[point.name]:8}  {point.meaning} ({point.where})")
+    recovery = sum(point.recovery for point in POINTS.values())
+    print(f"\n{len(POINTS)} points, {recovery} of them in a recovery; {len(STORIES)} stories, {sum(passed.values())} passages in them")
+    missing, extra = [name for name in POINTS if not passed[name]], sorted(passed.keys() - POINTS.keys())
+    if missing or extra:
+        sys.exit(f"No story passes: {', '.join(missing) or 'none'}. Passed and not in the catalogue: {', '.join(extra) or 'none'}.")
+
+
+def work() -> None:
+    """Play the cases that come on standard input, one name a line; one line of JSON comes back for each."""
+    with tempfile.TemporaryDirectory(prefix="points-") as folder, stage(Path(folder)) as on:
+        for line in sys.stdin:
+            case = Case.of(line.strip())
+            try:
+                played = play(on, STORIES[case.story], case)
+                before = len(STORIES[case.story].before)
+                traces = [played.trace(life) for life in range(before, len(played.lives))]
+                strange = sorted({name for trace in traces for name in plan.unknown(trace)})
+                kept = traces if len(case.kills) < 2 else []  # what follows a pair is explored no further
+                answer = {"case": case.name, "ok": True, "traces": kept, "strange": strange}
+            except (AssertionError, OSError) as error:  # a server that cannot be started is a failure of this case
+                answer = {"case": case.name, "ok": False, "why": str(error)}
+            sys.stdout.write(json.dumps(answer) + "\n")
+            sys.stdout.flush()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.points", description=__doc__)
+    parser.add_argument("what", choices=("list", "crash", "work"))
+    parser.add_argument("--point", default="", help="only cases with one kill: a whole case, or how the point's name begins")
+    parser.add_argument("--pair", default="", help="only pairs: a whole case, or how the name of one of the points begins")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--resume", action="store_true", help="leave out what passed in the last run")
+    options = parser.parse_args()
+    match options.what:
+        case "list":
+            show_points()
+        case "work":
+            work()
+        case _:
+            return run.crash(options.point, options.pair, options.workers, resume=options.resume)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

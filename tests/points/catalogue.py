@@ -1,0 +1,166 @@
+"""Every named point at which a process is killed: what it means and where it is injected.
+
+The one list. The injection, the stories, the quick tests, `make points` and `make crash` are derived from it. Nothing
+here is imported by the product, and the product knows no point: `inject.py` wraps what is named here from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+PLUGIN = "usr.plugins.durable_execution"
+
+# -- writes of the journal ----------------------------------------------------------------------
+
+STEPS = {
+    "asked": "nothing was handed to the store",
+    "written": "inside the transaction, before COMMIT",
+    "committed": "after COMMIT and its sync, before anybody knows",
+    "answered": "the caller has the answer and has not acted on it",
+}
+
+DOORS = {
+    "open": "the journal is opened: this process is noted",
+    "close": "the journal is closed: a clean end is noted",
+    "admit": "a message is taken in as a run",
+    "keep_input": "a message for an unfinished run is saved",
+    "begin_call.model": "the intent of a model call",
+    "begin_call.tool": "the intent of a tool call",
+    "finish_call.model": "the result of a model call",
+    "finish_call.tool": "the result of a tool call",
+    "checkpoint": "a resume point",
+    "close_run": "the end of a run, with its last resume point",
+    "hold_run": "a living run is put on hold",
+    "interrupt_run": "a person ended the task of a living run",
+    "stop_run": "a run is ended for good",
+    "note_chat_saved": "the chat has a file from now on",
+    "begin_recovery": "an attempt to resume is counted",
+    "settle": "the end of a rebuild: held, or queued",
+    "claim": "a queued run goes on under a new token",
+    "decide.confirmed_completed": "the decision that a step happened",
+    "decide.confirmed_not_completed": "the decision that a step did not happen",
+    "decide.new_attempt": "the decision to start a step over",
+    "decide.resume": "the decision to go on",
+    "decide.stop": "the decision to stop",
+    "grant": "attempts for a cut-off model call are allowed",
+}
+"""What `Journal` writes. A door of `Journal` that submits a write and is missing here fails tests/unit/test_points.py."""
+
+IN_RECOVERY = {"open", "begin_recovery", "settle", "claim", "note_chat_saved", "grant", "hold_run"}
+"""Doors that a recovery passes; decisions are among them."""
+
+# -- everything else ----------------------------------------------------------------------------
+
+BEFORE, AFTER = "before", "after"
+
+
+@dataclass(frozen=True, slots=True)
+class Wrap:
+    """A function of the product whose beginning or end is a point."""
+
+    name: str
+    meaning: str
+    module: str
+    function: str
+    side: str
+    recovery: bool = False
+
+    @property
+    def where(self) -> str:
+        return f"{self.side} {self.module}.{self.function}"
+
+
+WRAPS = (
+    # files at creation, ownership, opening
+    Wrap("files.folder", "the folder is there and private", "journal.store.files", "Files.make_folder", AFTER),
+    Wrap("files.owned", "the lock of the owner is taken", "journal.store.ownership", "OwnerLock._take", AFTER, True),
+    Wrap("create.begun", "an empty file for a new journal lies beside its place", "journal.store.files", "Files.begin_fresh", AFTER),
+    Wrap("create.built", "the new journal is whole and has no name yet", "journal.store.files", "Files.finish_fresh", BEFORE),
+    Wrap("create.named", "the new journal has its name", "journal.store.files", "Files.finish_fresh", AFTER),
+    Wrap("open.checked", "the journal was checked and its schema is up to date", "journal.store.sqlite", "prepare", AFTER, True),
+    Wrap("open.writer", "the connection that writes is open", "journal.store.sqlite", "open_writer", AFTER, True),
+    Wrap("close.files", "the files were let go of", "journal.store.sqlite", "SqliteStore.close", AFTER),
+    # adapters
+    Wrap("adapter.installing", "no adapter is in place", "bridge.overrides", "install", BEFORE, True),
+    Wrap("adapter.installed", "all adapters are in place", "bridge.overrides", "install", AFTER, True),
+    Wrap("adapter.undoing", "the undo log is about to be worked off", "bridge.undo", "UndoLog.undo", BEFORE),
+    Wrap("adapter.undone", "everything is as it was", "bridge.undo", "UndoLog.undo", AFTER),
+    Wrap("off.begun", "the plugin is about to be taken out of force", "bridge.lifecycle", "deactivate", BEFORE),
+    # a recovery
+    Wrap("scan.begun", "chats are loaded, no run was looked at", "bridge.resume", "scan", BEFORE, True),
+    Wrap("scan.point", "the resume point of a run was read and verified", "bridge.resume", "_point", AFTER, True),
+    Wrap("scan.rebuilding", "a chat is about to be made anew", "bridge.resume", "rebuild", BEFORE, True),
+    Wrap("scan.rebuilt", "a chat was made anew in memory", "bridge.resume", "rebuild", AFTER, True),
+    Wrap("scan.saved", "the host's file of the chat was written", "bridge.resume", "_rebuild", AFTER, True),
+    Wrap("scan.taken_up", "one run was taken up: held, or ready", "bridge.resume", "_take_up", AFTER, True),
+    Wrap("scan.files", "chats that lag behind a finished run were completed", "bridge.resume", "_complete_files", AFTER, True),
+    Wrap("scan.done", "every run was taken up", "bridge.resume", "scan", AFTER, True),
+    Wrap("hold.in_force", "a hold is in force in the chat", "bridge.session", "Session.wait_for_person", AFTER, True),
+    Wrap("launch.begun", "a run is about to be started", "bridge.resume", "launch", BEFORE, True),
+    Wrap("launch.claimed", "the run has its token and cursor in memory", "bridge.session", "Session.claimed", AFTER, True),
+    Wrap("launch.started", "the run's coroutine was started", "bridge.resume", "_launch", AFTER, True),
+    Wrap("launch.late", "a message that outlived its turn is about to be sent", "bridge.resume", "_send_late", BEFORE),
+    Wrap("serve.model", "a recorded answer is about to be given back", "bridge.model_calls", "_serve", BEFORE, True),
+    Wrap("serve.model_done", "a recorded answer was given back", "bridge.model_calls", "_serve", AFTER, True),
+    Wrap("serve.tool", "a recorded result is about to be given back", "bridge.tool_calls", "_serve", BEFORE, True),
+    Wrap("serve.tool_done", "a recorded result was given back", "bridge.tool_calls", "_serve", AFTER, True),
+    # persons
+    Wrap("release.begun", "a decision is recorded and has not come into force", "bridge.resume", "released", BEFORE, True),
+    Wrap("release.done", "a decision is in force", "bridge.resume", "released", AFTER, True),
+    Wrap("park.begun", "a coroutine is about to wait for a person", "bridge.session", "Session._park", BEFORE),
+    Wrap("park.woken", "a coroutine goes on after a decision", "bridge.session", "Session._park", AFTER),
+    Wrap("stop.telling", "a run was stopped and its chat does not say so yet", "bridge.stopping", "tell", BEFORE),
+    Wrap("stop.told", "the chat says that its run was stopped, in its file too", "bridge.stopping", "tell", AFTER),
+    # messages
+    Wrap("message.adding", "waiting messages are about to enter the history", "bridge.messages", "_add", BEFORE),
+    Wrap("message.added", "waiting messages stand in the history", "bridge.messages", "_add", AFTER),
+    Wrap("message.result", "a saved result is about to enter the history before a message", "bridge.messages", "append_result", BEFORE),
+    Wrap("message.next_turn", "a message that came too late is about to become a turn", "bridge.turns", "next_turn", BEFORE),
+)
+
+SPIED = {
+    "migrate.written": ("a step of the schema, before COMMIT", "COMMIT after INSERT INTO schema_versions"),
+    "migrate.committed": ("a step of the schema and its record are there", "COMMIT after INSERT INTO schema_versions"),
+    "merge.begun": ("the log is about to be merged", "PRAGMA wal_checkpoint"),
+    "merge.done": ("the log was merged", "PRAGMA wal_checkpoint"),
+    "sync.file.asked": ("a new file is about to be synced", "os.fsync called by the journal"),
+    "sync.file.done": ("a new file was synced", "os.fsync called by the journal"),
+    "sync.folder.asked": ("a folder is about to be synced", "os.fsync called by the journal"),
+    "sync.folder.done": ("a folder was synced: the name is durable", "os.fsync called by the journal"),
+    "adapter.noted": ("an undo entry is written, the attribute is the host's", "setattr in bridge.undo"),
+    "adapter.swapped": ("an attribute is ours", "setattr in bridge.undo"),
+    "adapter.restored": ("an attribute is the host's again", "setattr in bridge.undo"),
+    "effect.model.asking": ("a request is about to go out", "the stream to the model"),
+    "effect.model.asked": ("the request went out", "the stream to the model"),
+    "effect.model.answering": ("the first piece of the answer came", "the stream to the model"),
+    "effect.tool.starting": ("an effect is about to begin", "the line in the outside file"),
+    "effect.tool.started": ("an effect has begun", "the line in the outside file"),
+    "effect.tool.ending": ("an effect is about to be done", "the line in the outside file"),
+    "effect.tool.ended": ("an effect is done and nobody knows", "the line in the outside file"),
+}
+"""Points inside what cannot be wrapped by name: statements of SQLite, syncs, swaps, effects."""
+
+SPIED_IN_RECOVERY = {"adapter.noted", "adapter.swapped"}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    name: str
+    meaning: str
+    where: str
+    recovery: bool
+
+
+def _every() -> Iterator[Point]:
+    for door, meaning in DOORS.items():
+        recovery = door in IN_RECOVERY or door.startswith("decide.")
+        for step, when in STEPS.items():
+            yield Point(f"{door}.{step}", f"{meaning}; {when}", f"Journal.{door.partition('.')[0]}", recovery)
+    for wrap in WRAPS:
+        yield Point(wrap.name, wrap.meaning, wrap.where, wrap.recovery)
+    for name, (meaning, where) in SPIED.items():
+        yield Point(name, meaning, where, name in SPIED_IN_RECOVERY)
+
+
+POINTS: dict[str, Point] = {point.name: point for point in _every()}

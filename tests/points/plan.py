@@ -1,0 +1,69 @@
+"""Which cases there are: every passage of every story, and for the richest every point followed by every recovery point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tests.points.catalogue import POINTS
+from tests.points.play import Case
+from tests.points.stories import RICHEST, STORIES, Story
+
+
+def name_of(passage: str) -> str:
+    return passage.rpartition(":")[0]
+
+
+def unknown(passages: Iterable[str]) -> set[str]:
+    """What was passed and is not in the catalogue: a write, a sync or a door that nobody listed."""
+    return {name_of(passage) for passage in passages} - POINTS.keys()
+
+
+def singles(story: Story, trace: list[str]) -> list[Case]:
+    """One case for each passage of the first story and of the richest; elsewhere the first and the last of each point.
+
+    What comes before the first message is explored by the first story alone.
+    """
+    passages = trace
+    if story.only:
+        passages = [passage for passage in trace if passage.startswith(story.only)]
+    elif "admit.asked:1" in trace:
+        passages = trace[trace.index("admit.asked:1") :]
+    if story.name not in (RICHEST, next(iter(STORIES))):
+        ends = [*{name_of(p): p for p in reversed(passages)}.values(), *{name_of(p): p for p in passages}.values()]
+        passages = [passage for passage in passages if passage in ends]
+    return [Case(story.name, (passage,)) for passage in passages]
+
+
+def recovery_points(trace: list[str]) -> list[str]:
+    """The passages of a recovery, the first of each point."""
+    return [passage for passage in trace if passage.endswith(":1") and POINTS[name_of(passage)].recovery]
+
+
+def pairs(recoveries: Mapping[str, list[str]]) -> list[Case]:
+    """Every point of the richest story with every point of the recovery that follows it.
+
+    `recoveries` has the trace of the life after each kill. A point that is passed several times takes turns among its
+    passages, so that each of them is followed by a part of the recovery points and the point by all of them.
+    """
+    by_point: dict[str, list[str]] = {}
+    for passage in recoveries:
+        by_point.setdefault(name_of(passage), []).append(passage)
+    found = []
+    for passages in by_point.values():
+        seconds: dict[str, list[str]] = {}
+        for passage in passages:
+            for second in recovery_points(recoveries[passage]):
+                seconds.setdefault(second, []).append(passage)
+        for turn, (second, firsts) in enumerate(seconds.items()):
+            found.append(Case(RICHEST, (firsts[turn % len(firsts)], second)))
+    return found
+
+
+def story_of(case: Case) -> Story:
+    return STORIES[case.story]
+
+
+def uncovered(cases: Iterable[Case]) -> list[str]:
+    """Points of the catalogue at which none of these cases kills. Kills that lead up to a story count."""
+    killed = {name_of(kill) for case in cases for kill in (*story_of(case).before, *case.kills)}
+    return [name for name in POINTS if name not in killed]

@@ -1,0 +1,121 @@
+"""The journal's files as a process left them: read in a copy, so that looking changes nothing.
+
+What must be held after a death is worked out here from the records and CONTRACT's table, by other means than the
+product's: it is the second opinion that every case is measured against.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from journal.masking import Masker
+from journal.service import Journal
+
+MOST_RECOVERIES = 3
+
+
+@dataclass(frozen=True)
+class Record:
+    """What the journal said at one moment."""
+
+    batch: int
+    runs: list[dict[str, Any]]
+    calls: list[dict[str, Any]]
+    allowed: dict[str, int]  # attempts that persons allowed, by call
+
+    def must_be_held_for(self) -> str | None:
+        """Why the next life must hold the unfinished run, or None if it must go on or there is none."""
+        for run in self.runs:
+            if run["state"] == "held":
+                return str(run["hold_reason"])
+            if run["state"] not in ("running", "queued"):
+                continue
+            if run["recoveries"] >= MOST_RECOVERIES:
+                return "crash_loop"
+            for call in self.calls:
+                if call["run_id"] == run["run_id"] and call["outcome"] is None and not call["allowance"] and not call["policy"]:
+                    return "model_interrupted" if call["kind"] == "model" else "outcome_unknown"
+        return None
+
+    def requests(self) -> tuple[int, int]:
+        """How many requests the model must have had at least, and may have had at most."""
+        asked = [call for call in self.calls if call["kind"] == "model"]
+        return sum(call["outcome"] == "ok" for call in asked), sum(call["attempts"] for call in asked)
+
+    def beyond_allowed(self) -> list[dict[str, Any]]:
+        """Calls that began more often than once and once for each permission."""
+        return [c for c in self.calls if not c["policy"] and c["attempts"] > 1 + self.allowed.get(c["call_id"], 0)]
+
+
+@contextmanager
+def copied(folder: Path) -> Iterator[Path | None]:
+    """The journal's files in a place of their own; None where there is no journal."""
+    if not (folder / "journal.db").exists():
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as place:
+        for name in ("journal.db", "journal.db-wal"):
+            if (folder / name).exists():
+                shutil.copyfile(folder / name, Path(place, name))
+        yield Path(place)
+
+
+def look(folder: Path) -> Record:
+    with copied(folder) as place:
+        if place is None:
+            return Record(0, [], [], {})
+        with closing(sqlite3.connect(place / "journal.db")) as journal:
+            journal.row_factory = lambda cursor, row: {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
+            allowed: dict[str, int] = {}
+            for row in journal.execute("SELECT call_id, attempts FROM grants").fetchall():
+                allowed[row["call_id"]] = allowed.get(row["call_id"], 0) + row["attempts"]
+            again = "SELECT call_id FROM decisions WHERE choice IN ('new_attempt', 'confirmed_not_completed')"
+            for row in journal.execute(again).fetchall():
+                allowed[row["call_id"]] = allowed.get(row["call_id"], 0) + 1
+            return Record(
+                journal.execute("SELECT number FROM batches").fetchone()["number"],
+                journal.execute("SELECT * FROM runs ORDER BY created_at").fetchall(),
+                journal.execute("SELECT * FROM calls ORDER BY seq").fetchall(),
+                allowed,
+            )
+
+
+def verify(folder: Path) -> None:
+    """The file is sound, every stored body is what its digest says, and every record and resume point can be read."""
+    with copied(folder) as place:
+        assert place is not None
+        with closing(sqlite3.connect(place / "journal.db")) as journal:
+            assert journal.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            assert journal.execute("PRAGMA foreign_key_check").fetchall() == []
+            for table in ("blobs", "nodes"):
+                for digest, body in journal.execute(f"SELECT digest, body FROM {table}"):
+                    assert hashlib.sha256(body).hexdigest() == digest
+            ids = [row[0] for row in journal.execute("SELECT run_id FROM runs")]
+        opened = Journal.open(place, masker=Masker(list), boot={})
+        try:
+            for run_id in ids:
+                assert not opened.run(run_id).damaged
+                opened.calls(run_id)
+                opened.inputs(run_id)
+                point = opened.resume_point(run_id)
+                _read_whole(point.tree, point.tree.value(point.root))
+        finally:
+            opened.close()
+
+
+def _read_whole(tree: Any, root: dict[str, Any]) -> None:
+    for item in tree.list(root["log"]["items"]):
+        tree.value(item)
+    for agent in root["agents"]:
+        for part in ("bulks", "topics"):
+            for record in tree.list(agent[part]):
+                tree.value(record)
+        tree.value(agent["current"])

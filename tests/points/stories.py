@@ -1,0 +1,423 @@
+"""The turns that are killed: what the model says, what a person does and when, how each must end.
+
+A scripted model answers by what it is shown, so that a request that is made again gets the same answer. Every step of a
+person depends on what can be seen from outside, so that it makes no difference in which life it is done.
+A new capability adds a story here, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from refhost.client import Reply
+from refhost.model import answer, error, prose, use
+from tests.points.play import CHAT, Play
+
+TEXT, SECOND, THIRD = "please do it once", "a second thought", "a third thought"
+RESULT_A, RESULT_B = "result-of-a", "result-of-b"
+FAILED_B = "RepairableException: effect b failed"
+NO_ANSWER = "Model answered 418"
+SEEN, NOT_SEEN = "The outside file has the line.", "The outside file has no line."
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that a person, or the world, does once."""
+
+    key: str
+    when: Callable[[Play], bool]
+    do: Callable[[Play], Any]
+    needed: bool = True
+
+
+def _no_env(play: Play) -> dict[str, str]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Story:
+    name: str
+    meaning: str
+    script: Callable[[Play], None]
+    steps: tuple[Step, ...]
+    order: tuple[tuple[str, ...], ...]  # what the model must see, each once, in this order; alternatives in one place
+    said: tuple[str, ...] = (TEXT,)  # bubbles of the person
+    answers: tuple[str, ...] = ("all done",)
+    states: tuple[str, ...] = ("completed",)
+    effects: Mapping[str, int] = field(default_factory=lambda: {"a": 1})  # how often each must have begun
+    live_holds: frozenset[str] = frozenset()  # reasons to hold that do not come from a crash
+    must_meet: frozenset[str] = frozenset()  # reasons to hold that a person must have been shown
+    before: tuple[str, ...] = ()  # kills that lead up to the life that is explored
+    only: tuple[str, ...] = ()  # explored at points that begin like one of these, else at all from the first message on
+    plugins: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    env: Callable[[Play], dict[str, str]] = _no_env
+    choose: Callable[[Play, dict[str, Any]], Reply | None] = lambda play, detail: None
+    emptied: bool = False  # the chat is reset on the way
+
+    def decide(self, play: Play, detail: dict[str, Any]) -> Reply:
+        """As this story wants it, else as an honest person who looked at the outside file."""
+        chosen = self.choose(play, detail)
+        return honest(play, detail) if chosen is None else chosen
+
+
+def honest(play: Play, detail: dict[str, Any]) -> Reply:
+    panel, reason = play.panel, detail["run"]["reason"]["code"]
+    if reason == "model_interrupted":
+        return panel.grant(detail)
+    if any(offer["id"] == "resume" and offer["allowed"] for offer in detail["decisions"]):
+        return panel.decide(detail, "resume")
+    name = effect_of(detail)
+    if play.started(name):
+        return panel.decide(detail, "confirmed_completed", SEEN, result_text=f"result-of-{name}")
+    return panel.decide(detail, "confirmed_not_completed", NOT_SEEN)
+
+
+def effect_of(detail: dict[str, Any]) -> str:
+    """The effect that this hold asks about."""
+    asked = next(offer["call_id"] for offer in detail["decisions"] if offer["call_id"] and offer["allowed"])
+    call = next(call for call in detail["calls"] if call["call_id"] == asked)
+    return str(call["arguments_masked"]["arg"])
+
+
+def says(key: str, text: str, when: Callable[[Play], bool] = lambda play: True) -> Step:
+    return Step(key, when, lambda play: play.send(key, text))
+
+
+def opens_gate(after: str) -> Step:
+    return Step("gate", lambda play: after in play.done, lambda play: play.path("gate").touch())
+
+
+def has_begun(play: Play) -> bool:
+    return play.started("a")
+
+
+FIRST = says("first", TEXT)
+
+
+# -- scripts ------------------------------------------------------------------------------------
+
+
+def effect_a(play: Play, *, gate: bool = False, **more: Any) -> dict[str, Any]:
+    return use("effect", arg="a", value=RESULT_A, **({"gate": str(play.path("gate"))} if gate else {}), **more)
+
+
+def one_effect(play: Play) -> None:
+    play.model.script(answer("all done"), when=RESULT_A, repeat=True)
+    play.model.script(effect_a(play), when=TEXT, repeat=True)
+
+
+def gated_effect(play: Play) -> None:
+    play.model.script(answer("all done"), when=RESULT_A, repeat=True)
+    play.model.script(effect_a(play, gate=True), when=TEXT, repeat=True)
+
+
+def failing_effect(play: Play) -> None:
+    for seen in (FAILED_B, RESULT_B):
+        play.model.script(answer("all done"), when=seen, repeat=True)
+    play.model.script(use("effect", arg="b", raises="repairable"), when=TEXT, repeat=True)
+
+
+def refused_by_the_model(play: Play) -> None:
+    play.model.script(answer("all done"), when=NO_ANSWER, repeat=True)
+    play.model.script(error(418), when=TEXT, repeat=True)
+
+
+def interrupted_effect(play: Play) -> None:
+    play.model.script(answer("all done"), when=SECOND, repeat=True)
+    play.model.script(answer("the second never came"), when=RESULT_A, repeat=True)
+    play.model.script(effect_a(play, gate=True, poll=True, progress="half way"), when=TEXT, repeat=True)
+
+
+def interrupted_answer(play: Play) -> None:
+    play.model.script(answer("all done"), when=SECOND, repeat=True)
+    play.model.script(prose("a long answer " * 40, chunk=4, delay=0.02), when=TEXT, repeat=True)
+
+
+def two_messages(play: Play) -> None:
+    play.model.script(answer("all done"), when=RESULT_A, repeat=True)
+    play.model.script(effect_a(play, gate=True), when=TEXT, repeat=True)
+
+
+def after_the_end(play: Play) -> None:
+    play.model.script(answer("second answer"), when=SECOND, repeat=True)
+    play.model.script(answer("all done"), when=TEXT, repeat=True)
+
+
+def odd_result(play: Play) -> None:
+    play.model.script(answer("all done"), when=RESULT_A, repeat=True)
+    play.model.script(use("odd", arg="a"), when=TEXT, repeat=True)
+
+
+def everything(play: Play) -> None:
+    play.model.script(answer("all done"), when=NO_ANSWER, repeat=True)
+    for seen in (FAILED_B, RESULT_B):
+        play.model.script(error(418), when=seen, repeat=True)
+    play.model.script(use("effect", arg="b", raises="repairable"), when=RESULT_A, repeat=True)
+    play.model.script(effect_a(play, gate=True), when=TEXT, repeat=True)
+
+
+ODD = '''
+import os
+from helpers import tool
+
+class Odd(tool.Tool):
+    async def execute(self, **kwargs):
+        handle = os.open(os.environ["EFFECTS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        for what in ("start", "end"):
+            os.write(handle, f"{what} a {os.getpid()}\\n".encode())
+        os.close(handle)
+        return tool.Response(message="result-of-a", break_loop=False, additional={"what": object()})
+'''
+SLOW_END = '''
+import asyncio, os
+from pathlib import Path
+from helpers.extension import Extension
+
+class SlowEnd(Extension):
+    async def execute(self, **kwargs):
+        Path(os.environ["AT_END"]).touch()
+        while not Path(os.environ["GO_ON"]).exists():
+            await asyncio.sleep(0.01)
+'''
+
+
+def slow_end_env(play: Play) -> dict[str, str]:
+    return {"AT_END": str(play.path(f"at_end-{len(play.lives)}")), "GO_ON": str(play.path("gate"))}
+
+
+def stands_at_its_end(play: Play) -> bool:
+    """In this life: a message that came earlier would still be part of the turn."""
+    return play.path(f"at_end-{len(play.lives)}").exists()
+
+
+# -- what a person does -------------------------------------------------------------------------
+
+
+def stop_by_decision(play: Play) -> None:
+    """Recovery offers Stop for a running run too. A form that is out of date is looked at again."""
+    run = play.run_view()
+    if run and run["state"] not in ("completed", "stopped", "failed"):
+        reply = play.panel.decide(play.panel.run(run["run_id"]), "stop")
+        assert reply.status == 200, reply.text
+
+
+def nudge_if_running(play: Play) -> None:
+    run = play.run_view()
+    if run and run["state"] == "running":
+        play.client.nudge(CHAT)
+
+
+def stop_chosen(play: Play, detail: dict[str, Any]) -> Reply | None:
+    return play.panel.decide(detail, "stop") if play.started("a") else None
+
+
+def start_over_once(play: Play, detail: dict[str, Any]) -> Reply | None:
+    """Wants the effect to begin twice."""
+    asks = any(offer["id"] == "new_attempt" and offer["allowed"] for offer in detail["decisions"])
+    if asks and play.world.effects().count("start a") < 2:
+        return play.panel.decide(detail, "new_attempt", "Once more.")
+    return None
+
+
+def wait_off(play: Play) -> bool:
+    return "off" in play.done and not play.panel.status()["active"]
+
+
+def switch_off(play: Play) -> None:
+    play.client.toggle(False)
+
+
+def is_held(play: Play) -> bool:
+    return any(item["chat_id"] == CHAT for item in play.panel.needs_you())
+
+
+A_ONCE = (('"arg": "a"',), (RESULT_A,))
+UNKNOWN = ("effect.tool.started:1",)  # dies in the effect: the next life holds it
+
+RICHEST = "richest"
+
+STORIES: dict[str, Story] = {
+    story.name: story
+    for story in (
+        Story("tool", "a text tool call, from the very first start on", one_effect, (FIRST,), ((TEXT,), *A_ONCE), only=("",)),
+        Story(
+            "failing",
+            "a tool that fails after its effect",
+            failing_effect,
+            (FIRST,),
+            ((TEXT,), ('"arg": "b"',), (FAILED_B, RESULT_B)),
+            effects={"b": 1},
+        ),
+        Story("model_error", "a model that answers with an error", refused_by_the_model, (FIRST,), ((TEXT,), (NO_ANSWER,)), effects={}),
+        Story(
+            "intervention",
+            "a message interrupts a running tool",
+            interrupted_effect,
+            (FIRST, says("second", SECOND, has_begun), opens_gate("second")),
+            ((TEXT,), ('"arg": "a"',), ("half way", RESULT_A), (SECOND,)),
+            said=(TEXT, SECOND),
+        ),
+        Story(
+            "cut_in",
+            "a message interrupts the model's answer",
+            interrupted_answer,
+            (FIRST, says("second", SECOND, lambda play: bool(play.model.requests("chat")))),
+            ((TEXT,), (SECOND,)),
+            said=(TEXT, SECOND),
+            effects={},
+        ),
+        Story(
+            "two",
+            "two messages come while a tool runs",
+            two_messages,
+            (FIRST, says("second", SECOND, has_begun), says("third", THIRD, lambda play: "second" in play.done), opens_gate("third")),
+            ((TEXT,), *A_ONCE, (SECOND,), (THIRD,)),
+            said=(TEXT, SECOND, THIRD),
+        ),
+        Story(
+            "late",
+            "a message comes after the turn's last look",
+            after_the_end,
+            (FIRST, says("second", SECOND, stands_at_its_end), opens_gate("second")),
+            ((TEXT,), (SECOND,)),
+            said=(TEXT, SECOND),
+            answers=("all done", "second answer"),
+            states=("completed", "completed"),
+            effects={},
+            plugins={"slow_end": {"extensions/python/monologue_end/_99_slow_end.py": SLOW_END}},
+            env=slow_end_env,
+        ),
+        Story(
+            "stop",
+            "a person stops the run while its tool runs",
+            gated_effect,
+            (FIRST, Step("stop", has_begun, stop_by_decision), opens_gate("stop")),
+            ((TEXT,), ('"arg": "a"',)),
+            answers=(),
+            states=("stopped",),
+            choose=stop_chosen,
+        ),
+        Story(
+            "nudge",
+            "a person nudges a chat whose tool runs",
+            gated_effect,
+            (FIRST, Step("nudge", has_begun, nudge_if_running), opens_gate("nudge")),
+            ((TEXT,), *A_ONCE),
+            live_holds=frozenset({"outcome_unknown"}),
+        ),
+        Story(
+            "reset",
+            "a person resets a chat whose tool runs",
+            gated_effect,
+            (FIRST, Step("reset", has_begun, lambda play: play.client.reset(CHAT)), opens_gate("reset")),
+            (),
+            said=(),
+            answers=(),
+            states=("stopped",),
+            choose=lambda play, detail: play.panel.decide(detail, "stop") if play.started("a") else None,
+            emptied=True,
+        ),
+        Story(
+            "completed",
+            "a person confirms that an unknown step happened",
+            one_effect,
+            (FIRST,),
+            ((TEXT,), *A_ONCE),
+            before=UNKNOWN,
+            only=("decide", "release", "hold", "launch", "claim", "serve"),
+        ),
+        Story(
+            "not_completed",
+            "a person confirms that an unknown step did not happen",
+            one_effect,
+            (FIRST,),
+            ((TEXT,), *A_ONCE),
+            before=("begin_call.tool.answered:1",),
+            only=("decide", "release", "launch", "claim", "begin_call", "effect"),
+        ),
+        Story(
+            "attempt",
+            "a person starts an unknown step over",
+            one_effect,
+            (FIRST,),
+            ((TEXT,), *A_ONCE),
+            before=UNKNOWN,
+            effects={"a": 2},
+            choose=start_over_once,
+            only=("decide", "release", "launch", "claim", "begin_call", "effect"),
+        ),
+        Story(
+            "given_up",
+            "a person stops a run that is held",
+            one_effect,
+            (FIRST,),
+            ((TEXT,), ('"arg": "a"',)),
+            before=UNKNOWN,
+            answers=(),
+            states=("stopped",),
+            choose=stop_chosen,
+            only=("decide", "release", "stop"),
+        ),
+        Story(
+            "granted",
+            "a person allows a cut-off model call again",
+            one_effect,
+            (FIRST,),
+            ((TEXT,), *A_ONCE),
+            before=("effect.model.asked:1",),
+            only=("grant", "release", "launch", "claim", "begin_call", "effect"),
+        ),
+        Story(
+            "unservable",
+            "a result that cannot be given back holds a living run",
+            odd_result,
+            (FIRST,),
+            ((TEXT,), *A_ONCE),
+            before=("finish_call.tool.answered:1",),
+            live_holds=frozenset({"not_servable"}),
+            plugins={"odd": {"tools/odd.py": ODD}},
+            only=("hold", "park", "decide", "release", "launch", "claim"),
+        ),
+        Story(
+            "loop",
+            "a run that took its process down three times is held, and goes on when a person says so",
+            one_effect,
+            (FIRST,),
+            ((TEXT,), *A_ONCE),
+            must_meet=frozenset({"crash_loop"}),
+            before=("finish_call.tool.answered:1", "launch.started:1", "launch.started:1", "launch.started:1"),
+            only=("begin_recovery", "settle", "decide", "claim"),
+        ),
+        Story(
+            "early_loop",
+            "a chat that cannot be rebuilt without taking the process down is held after three attempts",
+            one_effect,
+            (FIRST,),
+            ((TEXT,), *A_ONCE),
+            must_meet=frozenset({"crash_loop"}),
+            before=("finish_call.tool.answered:1", "scan.rebuilt:1", "scan.rebuilt:1", "scan.rebuilt:1"),
+            only=("decide.resume.committed",),
+        ),
+        Story(
+            "switch",
+            "the plugin is switched off and on again while a run is held",
+            one_effect,
+            (FIRST, Step("off", is_held, switch_off), Step("on", wait_off, lambda play: play.client.toggle(True))),
+            ((TEXT,), *A_ONCE),
+            before=UNKNOWN,
+            only=("off", "adapter", "close", "note_chat_saved", "open", "files", "scan", "merge"),
+        ),
+        Story(
+            RICHEST,
+            "a tool, two messages, a failing tool, a model error, an answer: every kill is followed by every kill in the recovery",
+            everything,
+            (FIRST, says("second", SECOND, has_begun), says("third", THIRD, lambda play: "second" in play.done), opens_gate("third")),
+            ((TEXT,), *A_ONCE, (SECOND,), (THIRD,), ('"arg": "b"',), (FAILED_B, RESULT_B), (NO_ANSWER,)),
+            said=(TEXT, SECOND, THIRD),
+            effects={"a": 1, "b": 1},
+        ),
+    )
+}
+"""Several calls in one answer, and a suspend, get their stories here when they exist."""
