@@ -8,6 +8,8 @@ ARGS ?=
 CHECK ?=
 DECISION ?= confirmed_completed
 EFFECTS ?=
+PAIR ?=
+POINT ?=
 PORT ?= 0
 
 run := scripts/setup.sh
@@ -21,7 +23,7 @@ For example: make host A0_ROOT=/path/to/agent-zero A0_PYTHON=/path/to/venv/bin/p
 endef
 export needs A0_ROOT A0_PYTHON
 
-.PHONY: help demo test quick faults lint host host-cost pins setup clean
+.PHONY: help demo test quick faults lint points crash mutants host host-cost pins setup clean
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -42,6 +44,15 @@ lint: ## ruff and mypy
 	@$(run) ruff check .
 	@$(run) ruff format --check .
 	@$(run) scripts/types.sh
+
+points: ## list the named points at which processes are killed
+	@$(run) python -m tests.points list
+
+crash: ## kill a server at every point, then at every pair (POINT= PAIR= choose, ARGS=--resume goes on, ARGS="--workers 2")
+	@$(run) python -m tests.points crash --point "$(POINT)" --pair "$(PAIR)" $(ARGS)
+
+mutants: ## put deliberate faults into copies of the tree and see each caught (ARGS= are words of their names)
+	@$(run) python -m tests.mutants $(ARGS)
 
 host: ## tests against a real Agent Zero (needs A0_ROOT= and A0_PYTHON=)
 	@$(need_host)

@@ -1,106 +1,106 @@
 """SIGKILL at every moment of a turn with one effect, and a second process that goes on.
 
-Whatever the moment: exactly one effect, every message and result exactly once and in
-order in each request that the model received (I14), and a run that ends.
+A quick part of `make crash`, over the same points and stories: whatever the moment, exactly one effect, every message
+and result exactly once and in order in each request that the model received (I14), and a run that ends.
 """
 
 from __future__ import annotations
 
-import contextlib
-import uuid
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
-from refhost.model import Model, answer, use
-from refhost.world import World
-from tests.support.story import FAULTS, Panel, settle
+from tests.points import plan
+from tests.points.catalogue import POINTS
+from tests.points.play import Case, Stage, play, stage
+from tests.points.stories import STORIES
 
 pytestmark = pytest.mark.crash
 
-RESULT = "result-of-the-effect"
-TEXT = "please do it once"
-
-# moment, model requests in all, hold reasons that a person settles
-POINTS = [
-    ("before:admit:1", 2, []),
-    ("after:admit:1", 2, []),
-    ("before:begin_call.model:1", 2, []),
-    ("after:begin_call.model:1", 2, ["model_interrupted"]),
-    ("before:finish_call.model:1", 3, ["model_interrupted"]),
-    ("after:finish_call.model:1", 2, []),
-    ("before:begin_call.tool:1", 2, []),
-    ("after:begin_call.tool:1", 2, ["outcome_unknown"]),
-    ("before:finish_call.tool:1", 2, ["outcome_unknown"]),
-    ("after:finish_call.tool:1", 2, []),
-    ("before:checkpoint:2", 2, []),
-    ("after:checkpoint:2", 2, []),
-    ("before:begin_call.model:2", 2, []),
-    ("after:begin_call.model:2", 2, ["model_interrupted"]),
-    ("before:finish_call.model:2", 3, ["model_interrupted"]),
-    ("after:finish_call.model:2", 2, []),
-    ("after:begin_call.tool:2", 2, []),  # the response tool may run again
-    ("after:finish_call.tool:2", 2, []),
-    ("before:close_run:1", 2, []),
-    ("after:close_run:1", 2, []),
+MOMENTS = (
+    "create.built:1",
+    "migrate.written:1",
+    "admit.asked:1",
+    "admit.written:1",
+    "admit.committed:1",
+    "begin_call.model.asked:1",
+    "begin_call.model.answered:1",
+    "effect.model.answering:1",
+    "finish_call.model.asked:1",
+    "finish_call.model.answered:1",
+    "begin_call.tool.asked:1",
+    "begin_call.tool.committed:1",
+    "effect.tool.started:1",
+    "effect.tool.ended:1",
+    "finish_call.tool.written:1",
+    "finish_call.tool.answered:1",
+    "checkpoint.committed:2",
+    "begin_call.model.answered:2",
+    "finish_call.model.answered:2",
+    "begin_call.tool.answered:2",
+    "close_run.asked:1",
+    "close_run.answered:1",
+)
+RESUMED, HELD = "finish_call.tool.answered:1", "begin_call.tool.answered:1"
+SECONDS = (
+    "begin_recovery.asked:1",
+    "begin_recovery.answered:1",
+    "scan.rebuilding:1",
+    "scan.rebuilt:1",
+    "settle.written:1",
+    "settle.answered:1",
+)
+RECOVERIES = [
+    *((first, second) for first in (RESUMED, HELD) for second in SECONDS),
+    *((RESUMED, second) for second in ("claim.asked:1", "claim.answered:1", "launch.started:1", "serve.tool_done:1")),
 ]
+DECISIONS = (
+    "decide.confirmed_not_completed.written:1",
+    "decide.confirmed_not_completed.committed:1",
+    "claim.answered:1",
+    "effect.tool.starting:1",
+)
 
 
-def script(model: Model) -> None:
-    """The scripted model answers by what it is shown, so that a second request gets the right answer too."""
-    model.script(answer("all done"), when=RESULT, repeat=True)
-    model.script(use("effect", arg="a", value=RESULT), repeat=True)
+@pytest.fixture(scope="module")
+def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with stage(tmp_path_factory.mktemp("stage")) as made:
+        yield made
 
 
-def fault_env(tmp_path: Path, fault: str) -> dict[str, str]:
-    return {"FAULT": fault, "FAULT_MARK": str(tmp_path / "killed")}
+def test_every_point_is_passed_by_a_story_and_every_passage_is_a_point(on: Stage) -> None:
+    passed: set[str] = set()
+    for story in STORIES.values():
+        played = play(on, story, Case(story.name))
+        passed |= {plan.name_of(passage) for trace in played.traces for passage in trace}
+
+    assert sorted(POINTS.keys() - passed) == []
+    assert sorted(passed - POINTS.keys()) == []
 
 
-def assert_each_once(model: Model, text: str = TEXT) -> None:
-    """I14: no request is empty, and none carries a message, call or result twice or out of order."""
-    requests = model.requests("chat")
-    assert requests
-    for request in requests:
-        told = [m["content"] for m in request.messages if m["role"] == "user"]
-        called = [m["content"] for m in request.messages if m["role"] == "assistant"]
-        assert sum(str(c).count(text) for c in told) == 1
-        assert sum(str(c).count(RESULT) for c in told) <= 1
-        assert sum(1 for c in called if '"effect"' in str(c)) <= 1
-        roles = [m["role"] for m in request.messages if m["role"] != "system"]
-        assert roles == ["assistant", "user"] * (len(roles) // 2)  # the chat begins with a greeting
-    assert model.unscripted() == []
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_one_effect_whatever_the_moment_of_the_kill(on: Stage, moment: str) -> None:
+    play(on, STORIES["tool"], Case("tool", (moment,)))
 
 
-def assert_looks_untouched(world: World, chat: str, warnings: int) -> None:
-    """One bubble of each message and answer, as if nothing had happened."""
-    logs = world.client().logs(chat)
-    assert [item["content"] for item in logs if item["type"] == "user"] == [TEXT]
-    assert [item["content"] for item in logs if item["type"] == "response"][1:] == ["all done"]
-    assert len([item for item in logs if item["type"] == "warning"]) == warnings
-    assert len([item for item in logs if item["type"] == "tool"]) <= 1
+@pytest.mark.parametrize(("first", "second"), RECOVERIES)
+def test_a_kill_during_recovery_changes_nothing(on: Stage, first: str, second: str) -> None:
+    play(on, STORIES["tool"], Case("tool", (first, second)))
 
 
-@pytest.mark.parametrize(("fault", "requests", "reasons"), POINTS, ids=[p[0] for p in POINTS])
-def test_one_effect_whatever_the_moment_of_the_kill(tmp_path, fault, requests, reasons):
-    ident = uuid.uuid4().hex
-    with Model.start(tmp_path / "model") as model, World(tmp_path / "world", model=model) as world:
-        script(model)
-        world.start(env=fault_env(tmp_path, fault), inject=FAULTS)
-        client = world.client()
-        chat = client.create_chat()
-        with contextlib.suppress(OSError):  # the server may die before it answers
-            client.ask("message_async", {"text": TEXT, "context": chat, "message_id": ident})
-        world.wait_dead()
+@pytest.mark.parametrize("second", DECISIONS)
+def test_a_decision_survives_a_kill_and_is_acted_on_once(on: Stage, second: str) -> None:
+    play(on, STORIES["not_completed"], Case("not_completed", (second,)))
 
-        world.start(env=fault_env(tmp_path, fault), inject=FAULTS)
-        if fault == "before:admit:1":
-            assert world.client().context(chat) is None  # it was never acknowledged: the person sends it again
-        world.client().send(chat, TEXT, ident)
-        met = settle(world, chat, "a", result_text=RESULT)
 
-        assert met == reasons
-        assert world.effects().count("start a") == 1
-        assert len(model.requests("chat")) == requests
-        assert_each_once(model)
-        assert_looks_untouched(world, chat, warnings=len(reasons))
-        assert [r["state"] for r in Panel(world.client()).all_runs()] == ["completed"]
+def test_other_chats_work_while_one_is_held_for_taking_the_process_down(on: Stage) -> None:
+    answers: list[str] = []
+
+    def ask(played, detail):
+        if not answers:
+            answers.append(played.client.say(played.client.create_chat(), "result-of-a"))
+
+    play(on, replace(STORIES["loop"], choose=ask), Case("loop"))
+
+    assert answers == ["all done"]

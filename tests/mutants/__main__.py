@@ -117,7 +117,10 @@ def main() -> int:
             began = time.monotonic()
             problem = copy.problem(mutant)
             with lock:
-                print(f"{'caught ' if not problem else 'MISSED '} {time.monotonic() - began:5.1f} s  {mutant.name} ({mutant.file})", flush=True)
+                print(
+                    f"{'caught ' if not problem else 'MISSED '} {time.monotonic() - began:5.1f} s  {mutant.name} ({mutant.file})",
+                    flush=True,
+                )
                 if problem:
                     problems[mutant.name] = problem
                     print(problem, flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import tempfile
@@ -22,10 +23,9 @@ def show_points() -> None:
         where: dict[str, set[str]] = {}
         for story in STORIES.values():
             played = play(on, story, Case(story.name))
-            for life in range(len(played.lives)):
-                for passage in played.trace(life):
-                    passed[plan.name_of(passage)] += 1
-                    where.setdefault(plan.name_of(passage), set()).add(story.name)
+            for passage in itertools.chain(*played.traces):
+                passed[plan.name_of(passage)] += 1
+                where.setdefault(plan.name_of(passage), set()).add(story.name)
     print(f"{'point':36} {'recovery':8} {'stories':>7} {'passages':>8}  meaning (where it is injected)")
     for point in POINTS.values():
         mark = "yes" if point.recovery else ""
@@ -45,7 +45,7 @@ def work() -> None:
             try:
                 played = play(on, STORIES[case.story], case)
                 before = len(STORIES[case.story].before)
-                traces = [played.trace(life) for life in range(before, len(played.lives))]
+                traces = played.traces[before:]
                 strange = sorted({name for trace in traces for name in plan.unknown(trace)})
                 kept = traces if len(case.kills) < 2 else []  # what follows a pair is explored no further
                 answer = {"case": case.name, "ok": True, "traces": kept, "strange": strange}

@@ -284,7 +284,9 @@ def spy_on_the_model() -> None:
 
 
 def install() -> None:
-    service, sqlite, undo = (importlib.import_module(f"{PLUGIN}.{name}") for name in ("journal.service", "journal.store.sqlite", "bridge.undo"))
+    service, sqlite, undo = (
+        importlib.import_module(f"{PLUGIN}.{name}") for name in ("journal.service", "journal.store.sqlite", "bridge.undo")
+    )
     really_connect = sqlite3.connect
     sqlite3.connect = lambda *args, **kwargs: really_connect(*args, **{"factory": Spy, **kwargs})
     if not hasattr(sqlite, "_MERGE_PAGES"):

@@ -18,8 +18,11 @@ from typing import Any, BinaryIO
 from refhost.world import World
 
 BOOT = Path(__file__).resolve().parents[2] / "refhost" / "boot.py"
-LIBRARIES = "argparse asyncio concurrent.futures dataclasses email.message flask hashlib html http.client http.server json logging".split()
-LIBRARIES += "queue runpy secrets socket sqlite3 tempfile traceback typing unittest urllib.request uuid werkzeug.serving zoneinfo".split()
+LIBRARIES = (
+    *("argparse", "asyncio", "concurrent.futures", "dataclasses", "email.message", "flask", "hashlib", "html", "http.client"),
+    *("http.server", "json", "logging", "queue", "runpy", "secrets", "socket", "sqlite3", "tempfile", "traceback", "typing"),
+    *("unittest", "urllib.request", "uuid", "werkzeug.serving", "zoneinfo"),
+)
 
 
 class Fork:

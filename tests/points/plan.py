@@ -23,11 +23,11 @@ def singles(story: Story, trace: list[str]) -> list[Case]:
 
     What comes before the first message is explored by the first story alone.
     """
-    passages = trace
+    passages = [passage for passage in trace if not passage.startswith("merge.") or passage.endswith(":1")]  # they come when they come
     if story.only:
-        passages = [passage for passage in trace if passage.startswith(story.only)]
+        passages = [passage for passage in passages if passage.startswith(story.only)]
     elif "admit.asked:1" in trace:
-        passages = trace[trace.index("admit.asked:1") :]
+        passages = passages[passages.index("admit.asked:1") :]
     if story.name not in (RICHEST, next(iter(STORIES))):
         ends = [*{name_of(p): p for p in reversed(passages)}.values(), *{name_of(p): p for p in passages}.values()]
         passages = [passage for passage in passages if passage in ends]

@@ -118,6 +118,7 @@ class Play:
         self.done: set[str] = set()
         self.lives: list[Life] = []
         self.ids: dict[str, str] = {}
+        self.traces: list[list[str]] = []  # of each life, until the story was over
         self.client: Client = None  # type: ignore[assignment]
         self.panel: Panel = None  # type: ignore[assignment]
 
@@ -266,6 +267,7 @@ def play(on: Stage, story: Story, case: Case) -> Play:
     played = Play(on, story, case)
     try:
         played.run()
+        played.traces = [played.trace(life) for life in range(len(played.lives))]
         checks.check(played)
     except AssertionError as error:
         if "\nlife 0" in str(error):

@@ -1,6 +1,6 @@
 """`make crash`: traces every story, kills at every passage, then at every pair, and says what came of it.
 
-Cases are played by a few processes of their own. What passed is written to `build/crash.jsonl`, so that a run that was
+Cases are played by a few processes of their own. What passed is written to `cache/crash.jsonl` of the environment, so that a run that was
 broken off can be resumed.
 """
 
@@ -22,7 +22,7 @@ from tests.points.play import Case
 from tests.points.stories import RICHEST, STORIES
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-KEPT = CHECKOUT / "build" / "crash.jsonl"
+KEPT = Path(sys.prefix) / "cache" / "crash.jsonl"  # beside the environment: the checkout may be read-only
 TELL_EVERY = 25
 
 Answer = dict[str, Any]
@@ -117,7 +117,7 @@ class Tally:
 
 
 def crash(point: str, pair: str, workers: int, *, resume: bool) -> int:
-    KEPT.parent.mkdir(exist_ok=True)
+    KEPT.parent.mkdir(parents=True, exist_ok=True)
     known = _known() if resume else {}
     if not resume and not (point or pair):
         KEPT.unlink(missing_ok=True)

@@ -158,7 +158,7 @@ def everything(play: Play) -> None:
     play.model.script(effect_a(play, gate=True), when=TEXT, repeat=True)
 
 
-ODD = '''
+ODD = """
 import os
 from helpers import tool
 
@@ -169,8 +169,8 @@ class Odd(tool.Tool):
             os.write(handle, f"{what} a {os.getpid()}\\n".encode())
         os.close(handle)
         return tool.Response(message="result-of-a", break_loop=False, additional={"what": object()})
-'''
-SLOW_END = '''
+"""
+SLOW_END = """
 import asyncio, os
 from pathlib import Path
 from helpers.extension import Extension
@@ -180,7 +180,7 @@ class SlowEnd(Extension):
         Path(os.environ["AT_END"]).touch()
         while not Path(os.environ["GO_ON"]).exists():
             await asyncio.sleep(0.01)
-'''
+"""
 
 
 def slow_end_env(play: Play) -> dict[str, str]:

@@ -67,7 +67,7 @@ def test_a_new_journal_is_synced_and_whole_before_it_has_its_name(tmp_path: Path
     folder = tmp_path / "journal"
 
     def watched(file: int) -> None:
-        seen.append((Path(os.readlink(f"/proc/self/fd/{file}")).name, (folder / "journal.db").exists()))
+        seen.append((Path(f"/proc/self/fd/{file}").readlink().name, (folder / "journal.db").exists()))
         sync(file)
 
     monkeypatch.setattr(os, "fsync", watched)

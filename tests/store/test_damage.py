@@ -135,6 +135,26 @@ def test_a_damaged_checkpoint_is_never_replaced_by_an_older_one(world: World, ru
         world.journal.resume_point(run.run_id)
 
 
+NEWEST = f"(select max(seq) from checkpoints where run_id = {BROKEN})"
+NEWEST_ROOT = f"(select root from checkpoints where seq = {NEWEST})"
+NEWEST_DAMAGE = {
+    "root is gone": f"delete from nodes where digest = {NEWEST_ROOT}",
+    "root": f"update nodes set body = cast(body || x'20' as blob) where digest = {NEWEST_ROOT}",
+    "position": f"update checkpoints set position = x'7b7d' where seq = {NEWEST}",
+    "seal": f"update checkpoints set seal = 'x' where seq = {NEWEST}",
+}
+
+
+@pytest.mark.parametrize("damage", NEWEST_DAMAGE)
+def test_a_sound_older_checkpoint_does_not_stand_in_for_a_damaged_newest_one(world: World, run: Run, damage: str) -> None:
+    world.journal.checkpoint(run.run_id, run.token, world.point({"A0": 1}, ("hello", "and more")), []).result()
+    assert world.journal.resume_point(run.run_id).position == {"A0": 1}
+    tamper(world, NEWEST_DAMAGE[damage])
+
+    with pytest.raises(CheckpointCorrupt):
+        world.journal.resume_point(run.run_id)
+
+
 def test_every_node_of_a_checkpoint_is_verified_when_it_is_read(world: World, run: Run) -> None:
     loaded = world.journal.resume_point(run.run_id)
     nodes = [loaded.root, loaded.tree.value(loaded.root)["history"]]

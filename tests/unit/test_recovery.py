@@ -182,6 +182,18 @@ def test_a_placeholder_of_the_host_is_no_loss(world: World) -> None:
     assert (call.lossy, call.arguments) == (False, {"code": "curl §§secret(TOKEN)"})
 
 
+def test_a_step_is_the_same_step_however_its_secret_is_written(world: World) -> None:
+    """Identity is made of what is stored, which has no secret: after a restart the host may not have filled it in yet."""
+    world.hide("TOKEN", "a-long-token", "§§secret(TOKEN)")
+    run = world.admit()
+    world.done(run, tool(1), arguments={"code": "curl a-long-token"})
+    world.restart()
+
+    step = world.begin(world.claim(world.recover(run)), tool(1), arguments={"code": "curl §§secret(TOKEN)"})
+
+    assert isinstance(step, Serve)
+
+
 def test_a_call_asked_for_by_an_answer_that_lost_a_secret_is_not_begun(world: World) -> None:
     """The model's saved answer says [hidden:TOKEN] where it had said the token: that is not what it asked for."""
     world.hide("TOKEN", "a-long-token")
