@@ -183,3 +183,38 @@ def test_no_file_of_a_message_needs_the_chat_file(world, model, tmp_path):
     assert bubbles(world.client(), chat, "user") == ["the first words"]
     assert Panel(world.client()).wait_held(chat)["run"]["reason"]["code"] == "model_interrupted"
     assert Path(world.data_folder).is_dir()
+
+
+LATE_HOOK = '''
+"""Stands between the append of a result and the host's next look for messages."""
+
+import os, time
+from pathlib import Path
+
+from helpers.extension import Extension
+
+
+class LateHook(Extension):
+    def execute(self, data=None, **kwargs):
+        Path(os.environ["AT_APPEND"]).touch()
+        while not Path(os.environ["GO_ON"]).exists():
+            time.sleep(0.01)
+'''
+
+
+def test_a_message_right_after_a_result_was_appended_does_not_append_it_again(world, model, tmp_path):
+    world.add_plugin("late_hook", {"extensions/python/hist_add_tool_result/_95_late_hook.py": LATE_HOOK})
+    model.script(answer("done"), when="note one", repeat=True)
+    model.script(use("effect", arg="a", value="result-of-a"), repeat=True)
+    world.start(env={"AT_APPEND": str(tmp_path / "at"), "GO_ON": str(tmp_path / "go")})
+    client = world.client()
+    chat = client.create_chat()
+    client.send(chat, "start")
+    client.wait((tmp_path / "at").exists, what="the append")
+    client.send(chat, "note one")
+
+    (tmp_path / "go").touch()
+    client.wait_log(chat, type="response", text="done")
+
+    assert_once_in_order(model.requests("chat")[-1], "start", "result-of-a", "note one")
+    assert world.effects() == ["start a", "end a"]

@@ -37,11 +37,14 @@ class Copy:
         """Try one fault: "" if it was caught."""
         path = self.tree / mutant.file
         sound = path.read_text("utf-8") if path.exists() else ""
-        if sound.count(mutant.old) != 1:
-            return f"its text is {sound.count(mutant.old)} times in {mutant.file}: the entry must follow the code"
+        faulty = sound
+        for old, new in mutant.changes:
+            if sound.count(old) != 1:
+                return f"its text is {sound.count(old)} times in {mutant.file}: the entry must follow the code"
+            faulty = faulty.replace(old, new)
         if not (mutant.tests or mutant.cases):
             return "no test is named"
-        path.write_text(sound.replace(mutant.old, mutant.new), "utf-8")
+        path.write_text(faulty, "utf-8")
         try:
             return self._survives(mutant)
         finally:
@@ -61,6 +64,7 @@ class Copy:
 
     def run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
         env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPYCACHEPREFIX", "PYTEST_ADDOPTS")}
+        env["PYTEST_DEBUG_TEMPROOT"] = str(self.tree.parent)  # of its own: others may tidy up the common one
         env["PYTHONDONTWRITEBYTECODE"] = "1"  # a fault has the size and the second of the sound text: no stale code may be found
         try:
             return subprocess.run(
@@ -81,8 +85,8 @@ def commands(tests: tuple[str, ...], cases: tuple[str, ...]) -> list[list[str]]:
 
 
 def shown(mutant: Mutant) -> str:
-    diff = difflib.unified_diff(mutant.old.splitlines(), mutant.new.splitlines(), mutant.file, "fault", lineterm="")
-    return "\n".join(diff)
+    parts = [difflib.unified_diff(old.splitlines(), new.splitlines(), mutant.file, "fault", lineterm="") for old, new in mutant.changes]
+    return "\n".join(line for part in parts for line in part)
 
 
 def sound_tests_pass(copy: Copy, chosen: list[Mutant]) -> bool:

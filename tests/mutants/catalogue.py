@@ -17,6 +17,11 @@ class Mutant:
     new: str
     tests: tuple[str, ...] = ()
     cases: tuple[str, ...] = ()
+    also: tuple[tuple[str, str], ...] = ()  # further texts of the file, where two places keep one promise
+
+    @property
+    def changes(self) -> tuple[tuple[str, str], ...]:
+        return ((self.old, self.new), *self.also)
 
 
 RECOVERY, CALLS, DECISIONS = "tests/unit/test_recovery.py", "tests/unit/test_calls.py", "tests/unit/test_decisions.py"
@@ -45,7 +50,7 @@ MUTANTS = (
         "            await waiting.durable(lambda: journal.finish_call(call.call_id, outcome, value, usage=usage, extra=extra), "
         "self.note_store)",
         "            journal.finish_call(call.call_id, outcome, value, usage=usage, extra=extra)",
-        cases=("tool/finish_call.tool.written:1",),
+        tests=("tests/bridge/test_store_trouble.py::test_a_result_that_cannot_be_saved_is_kept_and_saved_later",),
     ),
     Mutant(
         "what is written is not synced",
@@ -315,10 +320,10 @@ MUTANTS = (
     # -- messages, history ----------------------------------------------------------------------
     Mutant(
         "a saved result is put into the history twice",
-        "bridge/messages.py",
-        "    response, open_tool.response = open_tool.response, None\n",
-        "    response = open_tool.response\n",
-        cases=("two",),
+        "bridge/tool_calls.py",
+        "        if session.open_tool is not None and session.open_tool.tool is tool:\n            session.open_tool.response = None\n",
+        "",
+        ("tests/bridge/test_messages.py::test_a_message_right_after_a_result_was_appended_does_not_append_it_again",),
     ),
     Mutant(
         "a saved result is lost to a message",
@@ -332,7 +337,7 @@ MUTANTS = (
         "bridge/messages.py",
         "            if message.id not in present:\n",
         "            if message.id:\n",
-        cases=("two", "two/checkpoint.committed:3", "two/begin_call.model.committed:2"),
+        cases=("two", "two/checkpoint.committed:2", "two/begin_call.model.committed:2"),
     ),
     Mutant(
         "a delivered message waits on",
@@ -362,6 +367,7 @@ MUTANTS = (
         '        data = {**data, "responses_state": {k: v for k, v in state.items() if k not in _PROVIDER_STATE}}\n',
         "        pass\n",
         ("tests/bridge/test_replaced.py",),
+        also=(("        history.clear_responses_provider_state(agent)\n", ""),),
     ),
     # -- values ---------------------------------------------------------------------------------
     Mutant(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from refhost.model import Request, answer
@@ -13,6 +14,7 @@ ONE_MORE, FINE = "and one more thing", "that is fine too"
 
 def check(play: Play) -> None:
     """All of it. The chat is then used once more: that shows that it can be, and the model its whole history."""
+    check_order(play)
     check_holds(play)
     check_effects(play)
     check_bubbles(play)
@@ -20,6 +22,24 @@ def check(play: Play) -> None:
     check_requests(play)
     play.world.stop()
     check_record(play)
+
+
+BEGINS = {"effect.model.asking": "model", "effect.tool.starting": "tool"}
+ENDS = {"model": "effect.model.answering", "tool": "effect.tool.ended"}
+
+
+def check_order(play: Play) -> None:
+    """I1 in the trace of each life: an intent is durable before its effect, a result before the next intent is asked."""
+    for trace in play.traces:
+        passed: Counter[str] = Counter()
+        for passage in trace:
+            name = passage.rpartition(":")[0]
+            passed[name] += 1
+            if name in BEGINS:
+                assert passed[f"begin_call.{BEGINS[name]}.committed"] >= passed[name], f"{passage} came before its intent"
+            elif name in ("begin_call.model.asked", "begin_call.tool.asked"):
+                for kind, end in ENDS.items():
+                    assert passed[f"finish_call.{kind}.committed"] >= passed[end], f"{passage} came before the result of a {kind} call"
 
 
 def check_holds(play: Play) -> None:
@@ -86,8 +106,15 @@ def check_requests(play: Play) -> None:
         earlier |= set(seen)
         roles = [message["role"] for message in request.messages if message["role"] != "system"]
         assert roles == ["assistant", "user"] * (len(roles) // 2), f"request {number}: {roles}"
+        assert _empty(request) == [], f"request {number} has an empty message"
     last = _seen(requests[-1], (*play.story.order, (ONE_MORE,)), "the last request")
     assert last == [*play.story.order, (ONE_MORE,)], f"the last request has {last}"
+
+
+def _empty(request: Request) -> list[str]:
+    """Messages without content. Neighbours of one side are one message, a line each; the last ends with the extras."""
+    told = [str(message["content"]).partition("[EXTRAS]")[0] for message in request.messages if message["role"] == "user"]
+    return [line for text in told for line in text.rstrip("\n").split("\n") if line.strip() in ("", "{}", '""')]
 
 
 def _seen(request: Request, order: tuple[tuple[str, ...], ...], what: str) -> list[tuple[str, ...]]:

@@ -133,6 +133,7 @@ def crash(point: str, pair: str, workers: int, *, resume: bool) -> int:
     singles = [case for name, trace in traced.items() for case in plan.singles(STORIES[name], trace)]
     chosen = [case for case in singles if not pair or case.story == RICHEST]
     chosen = [case for case in chosen if case.kills[0].startswith(point)]
+    chosen.sort(key=lambda case: case.story != RICHEST)  # its recoveries say which pairs there are
     tally.run("points", crew, chosen)
     pairs = [] if point else _pairs(tally, pair)
     if pairs:
