@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.points import plan
 from tests.points.catalogue import POINTS
-from tests.points.play import Case, Stage, play, stage
-from tests.points.stories import STORIES
+from tests.points.play import Case, Play, Stage, play, stage
+from tests.points.stories import RESULT_A, STORIES
 
 pytestmark = pytest.mark.crash
 
@@ -69,6 +70,7 @@ def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield made
 
 
+@pytest.mark.timeout(600)  # every story once
 def test_every_point_is_passed_by_a_story_and_every_passage_is_a_point(on: Stage) -> None:
     passed: set[str] = set()
     for story in STORIES.values():
@@ -97,10 +99,13 @@ def test_a_decision_survives_a_kill_and_is_acted_on_once(on: Stage, second: str)
 def test_other_chats_work_while_one_is_held_for_taking_the_process_down(on: Stage) -> None:
     answers: list[str] = []
 
-    def ask(played, detail):
+    def ask(played: Play, detail: dict[str, Any]) -> None:
         if not answers:
-            answers.append(played.client.say(played.client.create_chat(), "result-of-a"))
+            answers.append(played.client.say(played.client.create_chat(), RESULT_A))
 
-    play(on, replace(STORIES["loop"], choose=ask), Case("loop"))
+    played = Play(on, replace(STORIES["loop"], choose=ask), Case("loop"))
+    played.run()
 
     assert answers == ["all done"]
+    assert played.lives[-1].holds == ["crash_loop"]
+    assert on.world.effects() == ["start a", "end a"]

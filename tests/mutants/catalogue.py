@@ -278,6 +278,13 @@ MUTANTS = (
         "        run = journal.begin_recovery(run.run_id).result(waiting.PATIENT_S)\n",
         "        pass\n",
         cases=("early_loop",),
+        also=(
+            (
+                "        session.run, session.phase = settled, Phase.READY\n",
+                "        journal.begin_recovery(run.run_id).result(waiting.PATIENT_S)\n"
+                "        session.run, session.phase = settled, Phase.READY\n",
+            ),
+        ),
     ),
     Mutant(
         "attempts to resume are not limited", "journal/runs.py", "MOST_RECOVERIES = 3\n", "MOST_RECOVERIES = 3000\n", (RECOVERY,), ("loop",)

@@ -59,7 +59,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.points", description=__doc__)
     parser.add_argument("what", choices=("list", "crash", "work"))
     parser.add_argument("--point", default="", help="only cases with one kill: a whole case, or how the point's name begins")
-    parser.add_argument("--pair", default="", help="only pairs: a whole case, or how the name of one of the points begins")
+    parser.add_argument("--pair", default="", help="only pairs: a whole case, how the name of one of the points begins, or all")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--resume", action="store_true", help="leave out what passed in the last run")
     options = parser.parse_args()

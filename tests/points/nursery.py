@@ -64,6 +64,8 @@ class QuickWorld(World):
     _nursery: subprocess.Popen[str] | None = None
 
     def _launch(self, program: list[str], environment: dict[str, str], log: BinaryIO) -> Any:
+        if not hasattr(os, "pidfd_open"):
+            return super()._launch(program, environment, log)
         if self._nursery is None:
             command = [sys.executable, "-m", "tests.points.nursery"]
             checkout = BOOT.parents[1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import queue
+import random
 import subprocess
 import sys
 import threading
@@ -148,7 +149,10 @@ def _pairs(tally: Tally, begins: str) -> list[Case]:
         case = Case.of(name)
         if case.story == RICHEST and len(case.kills) == 1 and len(answer["traces"]) > 1:
             recoveries[case.kills[0]] = answer["traces"][1]
-    return [case for case in plan.pairs(recoveries) if any(kill.startswith(begins) for kill in case.kills)]
+    wanted = "" if begins == "all" else begins
+    found = [case for case in plan.pairs(recoveries) if any(kill.startswith(wanted) for kill in case.kills)]
+    random.Random(0).shuffle(found)  # a run that is broken off has seen a bit of everything
+    return found
 
 
 def _verdict(tally: Tally, singles: list[Case], pairs: list[Case], *, is_whole: bool) -> int:
