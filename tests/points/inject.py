@@ -8,6 +8,7 @@ its functions are wrapped here, by the names that stand in `catalogue.py`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import importlib
 import importlib.util
@@ -34,7 +35,7 @@ _trace = os.open(os.environ["POINT_TRACE"], os.O_WRONLY | os.O_APPEND | os.O_CRE
 _counts: Counter[str] = Counter()
 _lock = threading.Lock()
 _here = threading.local()  # .door: the door that is being asked; .tags: the doors in the transaction of this thread
-_batch = [0]  # number of the last batch that this process committed, 0 before the first
+_batch = [0]  # number of the last batch that is in the file
 _really_write, _really_sync = os.write, os.fsync
 MERGE_PAGES = 40  # so small that the log is merged within a turn
 
@@ -85,6 +86,7 @@ class Spy(sqlite3.Connection):
         done = super().execute(sql, *values)
         if sql == "BEGIN IMMEDIATE":
             self.tags = _here.tags = []
+            self._note_batch()
         elif sql.startswith("INSERT INTO schema_versions"):
             self.tags.append("migrate")
         return done
@@ -93,11 +95,16 @@ class Spy(sqlite3.Connection):
         for tag in self.tags:
             passed(f"{tag}.written")
         done = super().execute("COMMIT")
-        row = super().execute("SELECT number FROM batches").fetchone()
-        _batch[0] = row["number"] if isinstance(row, dict) else row[0]
+        self._note_batch()
         for tag in self.tags:
             passed(f"{tag}.committed")
         return done
+
+    def _note_batch(self) -> None:
+        """Before the first operation of a transaction, and after its COMMIT: what the file says."""
+        with contextlib.suppress(sqlite3.OperationalError):  # a journal that is being made has no table yet
+            row = super().execute("SELECT number FROM batches").fetchone()
+            _batch[0] = row["number"] if isinstance(row, dict) else row[0]
 
 
 def tagged(operation, door):
