@@ -62,13 +62,13 @@ class Copy:
                 return f"the fault could not be tried: {said[-1]}\n{(done.stdout + done.stderr)[-3000:]}"
         return "SURVIVED\n" + "\n".join(said) + "\n" + shown(mutant)
 
-    def run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
+    def run(self, command: list[str], patience: float = PATIENCE_S) -> subprocess.CompletedProcess[str]:
         env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPYCACHEPREFIX", "PYTEST_ADDOPTS")}
         env["PYTEST_DEBUG_TEMPROOT"] = str(self.tree.parent)  # of its own: others may tidy up the common one
         env["PYTHONDONTWRITEBYTECODE"] = "1"  # a fault has the size and the second of the sound text: no stale code may be found
         try:
             return subprocess.run(
-                [sys.executable, *command], cwd=self.tree, env=env, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+                [sys.executable, *command], cwd=self.tree, env=env, capture_output=True, text=True, timeout=patience, check=False
             )
         except subprocess.TimeoutExpired as error:
             return subprocess.CompletedProcess(command, 124, str(error.stdout or ""), "It took too long.")
@@ -93,11 +93,44 @@ def sound_tests_pass(copy: Copy, chosen: list[Mutant]) -> bool:
     tests = tuple(sorted({test for mutant in chosen for test in mutant.tests}))
     cases = tuple(sorted({case for mutant in chosen for case in mutant.cases}))
     for command in commands(tests, cases):
-        done = copy.run([part for part in command if part != "-x"])
+        done = copy.run([part for part in command if part != "-x"], 10 * PATIENCE_S)
         if done.returncode != 0:
             print(f"Without any fault this fails: {' '.join(command)}\n{(done.stdout + done.stderr)[-6000:]}")
             return False
     return True
+
+
+class Round:
+    """One round over the chosen faults, by a few copies at once."""
+
+    def __init__(self, chosen: list[Mutant]) -> None:
+        self._todo: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
+        for mutant in chosen:
+            self._todo.put(mutant)
+        self._lock = threading.Lock()
+        self.missed = 0
+
+    def run(self, copies: list[Copy]) -> None:
+        drivers = [threading.Thread(target=self._drive, args=(copy,)) for copy in copies]
+        for driver in drivers:
+            driver.start()
+        for driver in drivers:
+            driver.join()
+
+    def _drive(self, copy: Copy) -> None:
+        while True:
+            try:
+                mutant = self._todo.get_nowait()
+            except queue.Empty:
+                return
+            began = time.monotonic()
+            problem = copy.problem(mutant)
+            with self._lock:
+                self.missed += bool(problem)
+                word, spent = "MISSED" if problem else "caught", time.monotonic() - began
+                print(f"{word} {spent:6.1f} s  {mutant.name} ({mutant.file})", flush=True)
+                if problem:
+                    print(problem, flush=True)
 
 
 def main() -> int:
@@ -107,39 +140,14 @@ def main() -> int:
     parser.add_argument("--no-baseline", action="store_true", help="do not run the tests without a fault first")
     options = parser.parse_args()
     chosen = [m for m in MUTANTS if all(word in f"{m.name} {m.file}" for word in options.words)]
-    todo: queue.SimpleQueue[Mutant] = queue.SimpleQueue()
-    for mutant in chosen:
-        todo.put(mutant)
-    lock, problems = threading.Lock(), {}
-
-    def drive(copy: Copy) -> None:
-        while True:
-            try:
-                mutant = todo.get_nowait()
-            except queue.Empty:
-                return
-            began = time.monotonic()
-            problem = copy.problem(mutant)
-            with lock:
-                print(
-                    f"{'caught ' if not problem else 'MISSED '} {time.monotonic() - began:5.1f} s  {mutant.name} ({mutant.file})",
-                    flush=True,
-                )
-                if problem:
-                    problems[mutant.name] = problem
-                    print(problem, flush=True)
-
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies = [Copy(Path(folder, str(number))) for number in range(options.workers)]
         if not options.no_baseline and not sound_tests_pass(copies[0], chosen):
             return 1
-        drivers = [threading.Thread(target=drive, args=(copy,)) for copy in copies]
-        for driver in drivers:
-            driver.start()
-        for driver in drivers:
-            driver.join()
-    print(f"caught {len(chosen) - len(problems)} of {len(chosen)}")
-    return 1 if problems or not chosen else 0
+        trying = Round(chosen)
+        trying.run(copies)
+    print(f"caught {len(chosen) - trying.missed} of {len(chosen)}")
+    return 1 if trying.missed or not chosen else 0
 
 
 if __name__ == "__main__":
