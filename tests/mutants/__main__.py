@@ -140,7 +140,9 @@ def main() -> int:
     parser.add_argument("--no-baseline", action="store_true", help="do not run the tests without a fault first")
     options = parser.parse_args()
     chosen = [m for m in MUTANTS if all(word in f"{m.name} {m.file}" for word in options.words)]
-    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+    cache = Path(sys.prefix, "cache")  # beside the environment: what tidies up the common folder leaves it alone
+    cache.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="mutants-", dir=cache) as folder:
         copies = [Copy(Path(folder, str(number))) for number in range(options.workers)]
         if not options.no_baseline and not sound_tests_pass(copies[0], chosen):
             return 1

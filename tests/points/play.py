@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 INJECT = Path(__file__).with_name("inject.py")
 CHAT = "story"
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 DYING_S = 10.0
 UNANSWERED = (OSError, HTTPException, urllib.error.URLError, json.JSONDecodeError)
 FINAL = ("completed", "stopped", "failed")
