@@ -55,14 +55,14 @@ MUTANTS = (
     Mutant(
         "what is written is not synced",
         "journal/store/connections.py",
-        '"synchronous = full"',
+        '''f"synchronous = {'full' if mode is Mode.WAL else 'extra'}"''',
         '"synchronous = off"',
         (STORE + "::test_the_connections_are_set_up_as_promised",),
     ),
     Mutant(
         "what is written is synced at some later time",
         "journal/store/connections.py",
-        '"synchronous = full"',
+        '''f"synchronous = {'full' if mode is Mode.WAL else 'extra'}"''',
         '"synchronous = normal"',
         (STORE + "::test_the_connections_are_set_up_as_promised",),
     ),
@@ -77,23 +77,24 @@ MUTANTS = (
     Mutant(
         "an error of COMMIT is taken for not committed",
         "journal/store/sqlite.py",
-        "            if not self._found_after_all(number):\n                raise translated(error) from error\n",
-        "            raise translated(error) from error\n",
+        "            if not self._found_after_all(number):\n                raise failure from error\n",
+        "            raise failure from error\n",
         (STORE + "::test_what_is_found_after_an_error_of_commit_is_the_answer",),
     ),
     Mutant(
         "an error of COMMIT is taken for committed",
         "journal/store/sqlite.py",
-        "            if not self._found_after_all(number):\n                raise translated(error) from error\n",
+        "            if not self._found_after_all(number):\n                raise failure from error\n",
         "            self._let_go()\n",
         (STORE + "::test_what_is_found_after_an_error_of_commit_is_the_answer",),
     ),
     Mutant(
         "a refused operation takes its neighbours with it",
-        "journal/store/sqlite.py",
+        "journal/store/jobs.py",
+        "        except Exception as error:\n"
         "            # The rules said no, or an operation is wrong: its own writes go, the others' stay.\n"
-        "            job.outcome = _Failed(error)",
-        "            raise StoreLost(str(error)) from error",
+        "            self.outcome = _Failed(error)",
+        "        except Exception:\n            raise",
         (
             STORE + "::TestSqliteStore::test_a_refusal_undoes_its_own_operation_alone",
             STORE + "::TestSqliteStore::test_a_mistake_in_an_operation_harms_no_other",
@@ -101,7 +102,7 @@ MUTANTS = (
     ),
     Mutant(
         "what a refused operation wrote stays",
-        "journal/store/sqlite.py",
+        "journal/store/jobs.py",
         '            connection.execute("ROLLBACK TO operation")\n',
         "            pass\n",
         (STORE + "::TestSqliteStore::test_a_refusal_undoes_its_own_operation_alone",),
@@ -168,15 +169,15 @@ MUTANTS = (
     Mutant(
         "a changed source may run again",
         "journal/replay.py",
-        "        and recorded.source_digest == now.source_digest\n",
-        "",
+        "    same = recorded.source_digest is not None and recorded == now\n",
+        "    same = recorded.source_digest is not None and recorded.policy == now.policy\n",
         ("tests/unit/test_replay.py",),
     ),
     Mutant(
         "any tool may run again",
         "journal/replay.py",
-        "        recorded.policy in POLICIES\n        and recorded.policy",
-        "        recorded.policy",
+        "    return allowlist.get(recorded.policy) if same and recorded.policy is not None else None\n",
+        "    return allowlist.get(recorded.policy or '', Policy('any')) if same else None\n",
         ("tests/unit/test_replay.py",),
     ),
     Mutant(
@@ -200,9 +201,9 @@ MUTANTS = (
     ),
     Mutant(
         "a timeout is taken for not happened",
-        "bridge/outcomes.py",
-        "SILENT = (asyncio.CancelledError, TimeoutError, ConnectionError)",
-        "SILENT = (asyncio.CancelledError, ConnectionError)",
+        "journal/silence.py",
+        "concurrent.futures.BrokenExecutor, TimeoutError, ConnectionError)",
+        "concurrent.futures.BrokenExecutor, ConnectionError)",
         ("tests/bridge/test_outcomes.py::test_each_ending_is_told_once_and_told_again_the_same_after_a_kill",),
     ),
     Mutant(

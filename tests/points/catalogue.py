@@ -47,6 +47,12 @@ DOORS = {
 }
 """What `Journal` writes. A door of `Journal` that submits a write and is missing here fails tests/unit/test_points.py."""
 
+ELSEWHERE = {
+    "lose_call": ("a living step ended without proof; only `journal.Turns` asks it", "tests/unit/test_turns.py"),
+    "suspend_run": ("the task of a living run ended; only `journal.Turns` asks it", "tests/crash/test_bare_agent.py"),
+}
+"""Doors that no turn of a host passes, and where they are tried instead. They are not counted as points."""
+
 IN_RECOVERY = {"open", "begin_recovery", "settle", "claim", "note_chat_saved", "grant", "hold_run"}
 """Doors that a recovery passes; decisions are among them."""
 
@@ -80,6 +86,9 @@ WRAPS = (
     Wrap("create.named", "the new journal has its name", "journal.store.files", "Files.finish_fresh", AFTER),
     Wrap("open.checked", "the journal was checked and its schema is up to date", "journal.store.sqlite", "prepare", AFTER, True),
     Wrap("open.writer", "the connection that writes is open", "journal.store.sqlite", "open_writer", AFTER, True),
+    Wrap("open.judged", "it is known whether the journal was put back", "journal.store.witness", "Witness.judge", AFTER, True),
+    Wrap("head.keeping", "the files that say how far the journal has come lag behind", "journal.store.witness", "Witness.keep", BEFORE),
+    Wrap("head.kept", "the files that say how far the journal has come were written", "journal.store.witness", "Witness.keep", AFTER),
     Wrap("close.files", "the files were let go of", "journal.store.sqlite", "SqliteStore.close", AFTER),
     # adapters
     Wrap("adapter.installing", "no adapter is in place", "bridge.overrides", "install", BEFORE, True),
@@ -124,10 +133,10 @@ SPIED = {
     "migrate.committed": ("a step of the schema and its record are there", "COMMIT after INSERT INTO schema_versions"),
     "merge.begun": ("the log is about to be merged", "PRAGMA wal_checkpoint"),
     "merge.done": ("the log was merged", "PRAGMA wal_checkpoint"),
-    "sync.file.asked": ("a new file is about to be synced", "os.fsync called by the journal"),
-    "sync.file.done": ("a new file was synced", "os.fsync called by the journal"),
-    "sync.folder.asked": ("a folder is about to be synced", "os.fsync called by the journal"),
-    "sync.folder.done": ("a folder was synced: the name is durable", "os.fsync called by the journal"),
+    "sync.file.asked": ("a new file is about to be synced", "os.fsync and os.fdatasync called by the plugin"),
+    "sync.file.done": ("a new file was synced", "os.fsync and os.fdatasync called by the plugin"),
+    "sync.folder.asked": ("a folder is about to be synced", "os.fsync and os.fdatasync called by the plugin"),
+    "sync.folder.done": ("a folder was synced: the name is durable", "os.fsync and os.fdatasync called by the plugin"),
     "adapter.noted": ("an undo entry is written, the attribute is the host's", "setattr in bridge.undo"),
     "adapter.swapped": ("an attribute is ours", "setattr in bridge.undo"),
     "adapter.restored": ("an attribute is the host's again", "setattr in bridge.undo"),

@@ -234,16 +234,19 @@ def spy_on_swaps(undo) -> None:
 
 
 def spy_on_syncs() -> None:
-    def syncing(file):
-        caller = sys._getframe(1).f_globals.get("__name__", "")
-        if not caller.startswith(f"{PLUGIN}."):
-            return _really_sync(file)
-        kind = "folder" if stat.S_ISDIR(os.fstat(file).st_mode) else "file"
-        passed(f"sync.{kind}.asked")
-        _really_sync(file)
-        passed(f"sync.{kind}.done")
+    def spying(sync):
+        def syncing(file):
+            caller = sys._getframe(1).f_globals.get("__name__", "")
+            if not caller.startswith(f"{PLUGIN}."):
+                return sync(file)
+            kind = "folder" if stat.S_ISDIR(os.fstat(file).st_mode) else "file"
+            passed(f"sync.{kind}.asked")
+            sync(file)
+            passed(f"sync.{kind}.done")
 
-    os.fsync = syncing
+        return syncing
+
+    os.fsync, os.fdatasync = spying(os.fsync), spying(os.fdatasync)
 
 
 def spy_on_effects() -> None:
