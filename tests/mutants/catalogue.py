@@ -47,9 +47,12 @@ MUTANTS = (
     Mutant(
         "a result is not waited for",
         "bridge/session.py",
-        "            await waiting.durable(lambda: journal.finish_call(call.call_id, outcome, value, usage=usage, extra=extra), "
-        "self.note_store)",
-        "            journal.finish_call(call.call_id, outcome, value, usage=usage, extra=extra)",
+        "            await waiting.durable(\n"
+        "                lambda: journal.finish_call(call.call_id, outcome, value, usage=usage, extra=extra),\n"
+        "                self.note_store,\n"
+        "                large=waiting.is_large(value, extra),\n"
+        "            )\n",
+        "            journal.finish_call(call.call_id, outcome, value, usage=usage, extra=extra)\n",
         tests=("tests/bridge/test_store_trouble.py::test_a_result_that_cannot_be_saved_is_kept_and_saved_later",),
     ),
     Mutant(
@@ -117,8 +120,8 @@ MUTANTS = (
     Mutant(
         "a new journal has its name before it is whole",
         "journal/store/files.py",
-        "        _sync(self.fresh)\n        self.fresh.rename(self.journal)",
-        "        self.fresh.rename(self.journal)\n        _sync(self.journal)",
+        "        sync(self.fresh)\n        self.fresh.rename(self.journal)",
+        "        self.fresh.rename(self.journal)\n        sync(self.journal)",
         ("tests/store/test_announced.py",),
     ),
     # -- what may be served, and what may run ---------------------------------------------------

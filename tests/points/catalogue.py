@@ -50,8 +50,14 @@ DOORS = {
 ELSEWHERE = {
     "lose_call": ("a living step ended without proof; only `journal.Turns` asks it", "tests/unit/test_turns.py"),
     "suspend_run": ("the task of a living run ended; only `journal.Turns` asks it", "tests/crash/test_bare_agent.py"),
+    "prune": ("old runs and bodies go, some time after the start and then daily: never within a turn", "tests/store/test_keep_kills.py"),
 }
 """Doors that no turn of a host passes, and where they are tried instead. They are not counted as points."""
+
+BESIDE = {
+    "journal/restore.py": "tests/store/test_keep_kills.py",  # a copy that was put back, before it is anybody's journal
+}
+"""Files that write past the doors, and where that is tried."""
 
 IN_RECOVERY = {"open", "begin_recovery", "settle", "claim", "note_chat_saved", "grant", "hold_run"}
 """Doors that a recovery passes; decisions are among them."""

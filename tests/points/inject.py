@@ -120,8 +120,8 @@ def tagged(operation, door):
 def wrap_submit(store) -> None:
     submit = store.submit
 
-    def submitting(self, operation):
-        return submit(self, tagged(operation, getattr(_here, "door", None) or "unknown"))
+    def submitting(self, operation, **how):
+        return submit(self, tagged(operation, getattr(_here, "door", None) or "unknown"), **how)
 
     store.submit = submitting
 
