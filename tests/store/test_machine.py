@@ -307,4 +307,4 @@ class Machine(RuleBasedStateMachine):
 
 
 TestMachine = pytest.mark.properties(Machine.TestCase)
-TestMachine.settings = examples(12, cut_down=bool(FULL))
+TestMachine.settings = examples(8, cut_down=bool(FULL))

@@ -36,7 +36,7 @@ HOLDERS = st.recursive(
 )
 
 
-@examples(40)
+@examples(12, cut_down=False)
 @given(HOLDERS)
 def test_no_secret_stays_and_a_second_mask_changes_nothing(masker: Masker, recipe: Recipe) -> None:
     masked = masker.mask(build(recipe), names=False)
@@ -47,7 +47,7 @@ def test_no_secret_stays_and_a_second_mask_changes_nothing(masker: Masker, recip
     assert not masker.mask(masked.value, names=False).lossy
 
 
-@examples(40)
+@examples(12, cut_down=False)
 @given(RECIPES)
 def test_what_holds_no_secret_stays_as_it_was(masker: Masker, recipe: Recipe) -> None:
     masked = masker.mask(build(recipe), names=False)
@@ -56,7 +56,7 @@ def test_what_holds_no_secret_stays_as_it_was(masker: Masker, recipe: Recipe) ->
     assert not masked.lossy
 
 
-@examples(40)
+@examples(12, cut_down=False)
 @given(HIDING)
 def test_a_text_grows_by_its_marks_alone(masker: Masker, text: str) -> None:
     masked = masker.text(text)
@@ -66,7 +66,7 @@ def test_a_text_grows_by_its_marks_alone(masker: Masker, text: str) -> None:
     assert (masked == text) is (hits == 0)
 
 
-@examples(40)
+@examples(12, cut_down=False)
 @given(HIDING, HIDING)
 def test_a_mask_of_parts_hides_what_a_mask_of_the_whole_hides(masker: Masker, left: str, right: str) -> None:
     found: Any = masker.mask({"left": left, "right": [right]}).value
