@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 ARGS ?=
 CHECK ?=
 DECISION ?= confirmed_completed
+PEERS ?=
 EFFECTS ?=
 PAIR ?=
 POINT ?=
@@ -23,7 +24,7 @@ For example: make host A0_ROOT=/path/to/agent-zero A0_PYTHON=/path/to/venv/bin/p
 endef
 export needs A0_ROOT A0_PYTHON
 
-.PHONY: help demo test quick faults lint points crash mutants host host-cost pins setup clean
+.PHONY: help demo test quick faults lint points crash mutants host host-cost bench pins setup clean
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -61,6 +62,9 @@ host: ## tests against a real Agent Zero (needs A0_ROOT= and A0_PYTHON=)
 host-cost: ## what the plugin costs a turn on a real Agent Zero (needs A0_ROOT= and A0_PYTHON=)
 	@$(need_host)
 	@$(run) python -m tests.live.cost $(ARGS)
+
+bench: ## what the journal costs, beside raw SQLite (PEERS=1: and other engines; A0_ROOT= A0_PYTHON=: and in Agent Zero; ARGS=--quick)
+	@$(run) $(if $(PEERS),scripts/peers.sh )python -m bench $(ARGS)
 
 pins: ## rewrite UPSTREAM.json from an Agent Zero checkout (needs A0_ROOT=)
 	@test -n "$(A0_ROOT)" || { echo 'make pins needs A0_ROOT=/path/to/agent-zero, a git checkout of a released version.' >&2; exit 2; }

@@ -16,7 +16,7 @@ from ..journal.codec import Opaque
 from ..journal.ids import Digest
 from ..journal.masking import Masker
 from ..journal.records import ResumePoint
-from ..journal.trees import Pack, Tree
+from ..journal.trees import Growing, Pack, Tree
 
 LOG_ITEMS = 1000  # the host keeps as many of a stored chat
 MARK = "durable_execution"  # our key in a chat's data
@@ -33,6 +33,8 @@ class Projector:
         """`known` is the journal's own account of what it has of this chat: it may be emptied between two turns."""
         self._masker = masker
         self._known = known
+        self._lists: dict[int, Growing] = {}
+        self._log_items = Growing()
         self._pieces: dict[int, tuple[Any, Any, Digest]] = {}
         self._log: tuple[str, int, list[Digest]] = ("", 0, [])
 
@@ -44,7 +46,7 @@ class Projector:
         for attempt in range(_RETRIES):
             pack = Pack(self._masker, self._known)
             try:
-                root = pack.put({**self._root(pack, ctx), "answered": answered})
+                root = pack.root({**self._root(pack, ctx), "answered": answered})
             except (RuntimeError, IndexError):
                 if attempt == _RETRIES - 1:
                     raise
@@ -87,9 +89,15 @@ class Projector:
             "counter": history.counter,
             "bulks": pack.list([self._record(pack, bulk, used) for bulk in list(history.bulks)]),
             "topics": pack.list([self._record(pack, topic, used) for topic in list(history.topics)]),
-            "current": self._record(pack, history.current, used),
+            "current": self._current(pack, agent.number, history.current, used),
             "last_user_message": last.id if last else "",
         }
+
+    def _current(self, pack: Pack, number: int, topic: Any, used: dict[int, Any]) -> dict[str, Any]:
+        """The topic that grows, inside the root: a step adds its messages and nothing else."""
+        children = [self._record(pack, message, used) for message in list(topic.messages)]
+        growing = self._lists.setdefault(number, Growing())
+        return {"kind": "Topic", "summary": topic.summary, "children": growing.update(pack, children)}
 
     def _record(self, pack: Pack, record: Any, used: dict[int, Any]) -> Digest:
         """A message, topic or bulk as one node; children before parents."""
@@ -130,7 +138,7 @@ class Projector:
         for no, item in items.items():
             digests[no] = pack.put(item)
         self._log = (guid, end, digests)
-        return {"guid": guid, "items": pack.list(digests), "progress": progress, "progress_no": active}
+        return {"guid": guid, "items": self._log_items.update(pack, digests), "progress": progress, "progress_no": active}
 
 
 def chain(ctx: Any) -> Iterator[Any]:
@@ -211,8 +219,8 @@ class Point:
             "current": self._record(agent["current"]),
         }
 
-    def _record(self, digest: Digest) -> dict[str, Any]:
-        node = self._tree.value(digest)
+    def _record(self, stored: Digest | dict[str, Any]) -> dict[str, Any]:
+        node = self._tree.value(stored) if isinstance(stored, str) else stored
         if node["kind"] == "Message":
             value: dict[str, Any] = node["value"]
             self._messages[-1].append(value)

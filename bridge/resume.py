@@ -117,8 +117,9 @@ def _rebuild(session: Session, point: Point, *, living: bool = False) -> None:
 
 def _point(active: Activation, run: Run) -> Point:
     """The run's newest resume point; whether its chat has a file may have become true only afterwards."""
-    loaded = active.journal.resume_point(run.run_id)
-    point = Point(loaded.root, loaded.position, loaded.tree)
+    with active.journal.reading():
+        loaded = active.journal.resume_point(run.run_id)
+        point = Point(loaded.root, loaded.position, loaded.tree)
     point.saved = point.saved or active.journal.chat_was_saved(run.run_id)
     return point
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from . import codec
@@ -30,7 +31,7 @@ class Intent:
     extra: Body | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Result:
     """What happened, masked and encoded in the caller's thread. `digest` covers outcome, value and error."""
 
@@ -41,7 +42,7 @@ class Result:
     usage: bytes | None = None
     extra: Body | None = None
 
-    @property
+    @cached_property
     def digest(self) -> Digest:
         return codec.digest(codec.encode([self.outcome.value, self.value.digest, self.error]))
 
@@ -160,14 +161,39 @@ def begin(scribe: Scribe, run_id: RunId, token: int, intent: Intent, *, dispatch
         now=scribe.now,
         boot_id=scribe.boot_id,
     )
+    call = Call(
+        call_id=call_id,
+        run_id=run_id,
+        key=key,
+        name=intent.name,
+        identity=intent.identity,
+        arguments=intent.arguments.value,
+        lossy=intent.lossy,
+        permission=intent.permission,
+        attempts=int(dispatched),
+        allowance=0,
+        outcome=None,
+        value=None,
+        result_digest=None,
+        error="",
+        started_at=scribe.now,
+        ended_at=None,
+        seq=seq,
+        origin="ran",
+        abandoned=False,
+        extra=intent.extra.value if intent.extra else {},
+        token=token if dispatched else 0,
+        boot_id=scribe.boot_id,
+    )
     if dispatched:
-        _add_attempt(scribe, call_id, 1, "first", token, seq)
-    return load_call(scribe.tx, call_id)
+        scribe.begun[call_id] = call
+    return call
 
 
 def again(scribe: Scribe, call: Call, token: int, reason: str) -> Call:
     """One more attempt: `allowed` by a person, which is used up now, before the effect, or a `replay` by policy."""
     seq = scribe.event("call_begun_again", call.run_id, call_id=call.call_id, reason=reason)
+    scribe.tx.change("keep_attempt", call_id=call.call_id)
     hit = scribe.tx.change(
         "begin_again",
         call_id=call.call_id,
@@ -179,21 +205,18 @@ def again(scribe: Scribe, call: Call, token: int, reason: str) -> Call:
         boot_id=scribe.boot_id,
     )
     _expect_one(scribe, call, hit)
-    _add_attempt(scribe, call.call_id, call.attempts + 1, reason, token, seq)
-    return load_call(scribe.tx, call.call_id)
-
-
-def _add_attempt(scribe: Scribe, call_id: CallId, number: int, reason: str, token: int, seq: int) -> None:
     scribe.tx.change(
         "add_attempt",
-        call_id=call_id,
-        number=number,
+        call_id=call.call_id,
+        number=call.attempts + 1,
         reason=reason,
         token=token,
         seq=seq,
         boot_id=scribe.boot_id,
         now=scribe.now,
     )
+    scribe.begun[call.call_id] = begun = load_call(scribe.tx, call.call_id)
+    return begun
 
 
 def serve(scribe: Scribe, call: Call) -> Call:
@@ -210,6 +233,9 @@ def finish(scribe: Scribe, call_id: CallId, result: Result) -> Call | Keep:
 
     When the run has ended, or works under a newer token, what comes is a late result: kept, and nothing changes.
     """
+    known = scribe.begun.pop(call_id, None)
+    if known is not None and _fits(scribe, known) and _write(scribe, known, result, "ran"):
+        return _with_result(known, result, scribe.now)
     call = load_call(scribe.tx, call_id)
     if call.result_digest == result.digest:
         return call
@@ -229,12 +255,39 @@ def finish(scribe: Scribe, call_id: CallId, result: Result) -> Call | Keep:
     return load_call(scribe.tx, call_id)
 
 
+def _fits(scribe: Scribe, call: Call) -> bool:
+    """Whether its run still runs under the token that the call began under."""
+    run = scribe.tx.one("run_fence", run_id=call.run_id)
+    return run is not None and run["state"] == RunState.RUNNING.value and run["token"] == call.token
+
+
+def _with_result(call: Call, result: Result, now: int) -> Call:
+    """The call as it was just written."""
+    return replace(
+        call,
+        outcome=result.outcome,
+        value=result.value.value,
+        value_lossy=result.lossy,
+        result_digest=result.digest,
+        error=result.error,
+        ended_at=now,
+        extra=call.extra | (result.extra.value if result.extra else {}),
+        usage=None if result.usage is None else codec.decode(result.usage),
+    )
+
+
 def record(scribe: Scribe, call: Call, result: Result, *, origin: str = "ran") -> None:
-    """Give an open call its result: one guarded update."""
+    """Give an open call its result, or say that somebody else changed it."""
+    _expect_one(scribe, call, _write(scribe, call, result, origin))
+
+
+def _write(scribe: Scribe, call: Call, result: Result, origin: str) -> int:
+    """One guarded update; no row means that the call is not as the caller knows it."""
     hit = scribe.tx.change(
         "finish_call",
         call_id=call.call_id,
         attempts=call.attempts,
+        token=call.token,
         outcome=result.outcome.value,
         value_digest=scribe.store(result.value),
         value_lossy=int(result.lossy),
@@ -245,8 +298,9 @@ def record(scribe: Scribe, call: Call, result: Result, *, origin: str = "ran") -
         origin=origin,
         now=scribe.now,
     )
-    _expect_one(scribe, call, hit)
-    scribe.event("call_finished", call.run_id, call_id=call.call_id, outcome=result.outcome.value)
+    if hit:
+        scribe.event("call_finished", call.run_id, call_id=call.call_id, outcome=result.outcome.value)
+    return hit
 
 
 def keep_beside(scribe: Scribe, call: Call, kind: str, result: Result) -> None:

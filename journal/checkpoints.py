@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import codec
-from .errors import CheckpointCorrupt, RecordCorrupt
+from .errors import CheckpointCorrupt, NotRunning, RecordCorrupt
 from .ids import Digest, RunId
 from .records import ResumePoint
-from .runs import Scribe
+from .runs import Scribe, load_any
 from .store.base import Reader, Row
 from .trees import Tree
 
@@ -24,25 +24,33 @@ class LoadedPoint:
     seq: int
 
 
-def save(scribe: Scribe, run_id: RunId, point: ResumePoint) -> int:
-    """Store the new nodes and the checkpoint; answers its place in the journal."""
-    for digest, body in point.nodes.items():
-        scribe.store_node(digest, body)
-    if scribe.tx.one("has_node", digest=point.root) is None:
-        raise CheckpointCorrupt("Its root was not handed in and is not stored.", run_id=run_id)
-    position = codec.encode(dict(point.position))
+def save(scribe: Scribe, run_id: RunId, token: int, point: ResumePoint) -> int:
+    """Store the new nodes and the checkpoint of a run that runs under this token; answers its place in the journal."""
     seq = scribe.event("checkpoint_saved", run_id)
+    if scribe.tx.change("note_checkpoint", run_id=run_id, token=token, seq=seq, now=scribe.now) != 1:
+        raise NotRunning(load_any(scribe.tx, run_id), token=token)
+    scribe.store_nodes((digest, body) for digest, body in point.nodes.items() if digest != point.root)
+    body = point.nodes.get(point.root) or _known_root(scribe.tx, run_id, point.root)
+    position = codec.encode(dict(point.position))
     scribe.tx.change(
         "add_checkpoint",
         run_id=run_id,
         seq=seq,
         root=point.root,
+        body=body,
         position=position,
         seal=_seal(run_id, seq, point.root, position),
         now=scribe.now,
     )
-    scribe.tx.change("note_checkpoint", run_id=run_id, seq=seq)
     return seq
+
+
+def _known_root(tx: Reader, run_id: RunId, root: Digest) -> bytes | None:
+    """The root of a state that was saved before; None where it is a node."""
+    row = tx.one("root_of_run", run_id=run_id, root=root)
+    if row is None and tx.one("has_node", digest=root) is None:
+        raise CheckpointCorrupt("Its root was not handed in and is not stored.", run_id=run_id)
+    return None if row is None else row["body"]
 
 
 def newest(tx: Reader, run_id: RunId, tree: Tree) -> LoadedPoint:
@@ -55,17 +63,18 @@ def newest(tx: Reader, run_id: RunId, tree: Tree) -> LoadedPoint:
         position = codec.decode(row["position"])
     except RecordCorrupt as error:
         raise CheckpointCorrupt(error.what, run_id=run_id) from error
-    _check(tx, row["root"])
-    return LoadedPoint(row["root"], position, tree, row["seq"])
+    tree_of(row, Tree(lambda digest: node(tx, digest))).value(row["root"])
+    return LoadedPoint(row["root"], position, tree_of(row, tree), row["seq"])
+
+
+def tree_of(row: Row, tree: Tree) -> Tree:
+    """The tree of this checkpoint: its root stands in the checkpoint itself, where it is no older one."""
+    return tree if row["body"] is None else tree.under(row["root"], row["body"])
 
 
 def check_seal(row: Row, run_id: RunId) -> None:
     if row["seal"] != _seal(run_id, row["seq"], row["root"], row["position"]):
         raise CheckpointCorrupt("The record of the checkpoint is not what was written.", run_id=run_id)
-
-
-def _check(tx: Reader, root: Digest) -> None:
-    Tree(lambda digest: node(tx, digest)).value(root)
 
 
 def _seal(run_id: RunId, seq: int, root: str, position: bytes) -> str:

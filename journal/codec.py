@@ -39,6 +39,11 @@ def digest(data: bytes) -> Digest:
 
 
 def encode(value: Any) -> bytes:
+    if _is_simple(value, 0):
+        try:
+            return _dump(value).encode()
+        except UnicodeEncodeError:
+            pass  # a lone surrogate: it is tagged below
     tree = plain(value)
     try:
         return _Encoder(careful=False).bytes_of(tree)
@@ -49,6 +54,15 @@ def encode(value: Any) -> bytes:
 def decode(data: bytes) -> Any:
     """Raises RecordCorrupt for anything that `encode` cannot have written."""
     line, _, raw = data.partition(b"\n")
+    if _TAG_WRITTEN not in line:
+        try:
+            text = line.decode()
+            value, end = _UNTAGGED.raw_decode(text)
+        except (ValueError, RecursionError) as error:
+            raise RecordCorrupt("A stored value cannot be decoded.") from error
+        if end != len(text):
+            raise RecordCorrupt("A stored value cannot be decoded.")
+        return value
 
     def untag(pairs: dict[str, Any]) -> Any:
         return _UNTAG[pairs[_TAG]](pairs, raw) if _TAG in pairs else pairs
@@ -185,6 +199,24 @@ def _words(value: Any, inside: frozenset[int]) -> str:
     return f"[{', '.join(words)}]" if kind is list else f"{{{', '.join(sorted(words))}}}"
 
 
+def _is_simple(value: Any, depth: int) -> bool:
+    """Whether JSON has a word for all of it, as it is: no tags, nothing to set aside, nothing to make plain first."""
+    kind: Any = type(value)
+    if kind is str:
+        return len(value) <= _LONG
+    if kind is dict:
+        return depth < MAX_DEPTH and all(
+            type(key) is str and key != _TAG and len(key) <= _LONG and _is_simple(item, depth + 1) for key, item in value.items()
+        )
+    if kind is list:
+        return depth < MAX_DEPTH and all(_is_simple(item, depth + 1) for item in value)
+    if kind is int:
+        return bool(value.bit_length() <= _WIDE_INT_BITS)
+    if kind is float:
+        return bool(value - value == 0)
+    return value is None or kind is bool
+
+
 # -- to bytes -----------------------------------------------------------------------------------
 
 
@@ -245,8 +277,7 @@ class _Encoder:
         return place
 
 
-def _dump(tree: Any) -> str:
-    return json.dumps(tree, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+_dump = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 
 
 def _has_surrogates(text: str) -> bool:
@@ -272,6 +303,11 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is never written bare")
 
 
+_TAG_WRITTEN = f'"{_TAG}"'.encode()
+_UNTAGGED = json.JSONDecoder(parse_constant=_no_constant)
+"""For the many values that need no tags: no function of ours is called for each object."""
+
+
 _UNTAG: dict[str, Callable[[dict[str, Any], bytes], Any]] = {
     "int": lambda pairs, _: int(pairs["v"], 16),
     "float": lambda pairs, _: float(pairs["v"]),
@@ -284,16 +320,17 @@ _UNTAG: dict[str, Callable[[dict[str, Any], bytes], Any]] = {
 
 
 class Body(NamedTuple):
-    """An encoded value and its name."""
+    """An encoded value, its name, and the plain value itself: what was just written need not be read back."""
 
     digest: Digest
     data: bytes
+    value: Any
 
 
 def body(value: Any) -> Body:
     """Encode a masked value for storing."""
     data = encode(value)
-    return Body(digest(data), data)
+    return Body(digest(data), data, value)
 
 
 def verified(name: str, data: bytes | None, what: str) -> Any:

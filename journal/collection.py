@@ -85,6 +85,18 @@ class _Marks:
     reached: set[Digest] = field(default_factory=set)
     unreadable: list[Digest] = field(default_factory=list)
 
+    def open(self, digest: Digest, body: bytes | None, ahead: list[Digest]) -> None:
+        """Go on to what this node names; if it cannot be read, that is not known."""
+        if body is None or codec.digest(body) != digest:
+            self.unreadable.append(digest)
+        else:
+            self.reach(children(body), ahead)
+
+    def reach(self, digests: Iterable[Digest], ahead: list[Digest]) -> None:
+        fresh = [digest for digest in dict.fromkeys(digests) if digest not in self.reached]
+        self.reached.update(fresh)
+        ahead += fresh
+
 
 # -- looking ------------------------------------------------------------------------------------
 
@@ -95,31 +107,28 @@ def look(desk: Desk, gone: Iterable[RunId] | None = None) -> Garbage:
     newest = desk.read(lambda tx: tx.one("newest_parts"))
     bodies = desk.read(lambda tx: tx.all("unnamed_bodies", gone=without, newest=newest["blob"]))
     roots = desk.read(lambda tx: tx.all("kept_roots", gone=without, planned=gone is not None, keep_unfinished=KEEP_POINTS))
-    marks = _mark(desk, [row["root"] for row in roots])
+    marks = _mark(desk, roots)
     if marks.unreadable:
         lost = marks.unreadable[0][:12]
         return Garbage(bodies, (), f"A saved state cannot be read whole ({lost}), so no part of any saved state was removed.")
     return Garbage(bodies, _unreached(desk, marks.reached, newest["node"]))
 
 
-def _mark(desk: Desk, roots: Iterable[Digest]) -> _Marks:
+def _mark(desk: Desk, roots: Iterable[Row]) -> _Marks:
     marks = _Marks()
-    ahead = list(dict.fromkeys(roots))
-    marks.reached.update(ahead)
+    ahead: list[Digest] = []
+    for row in roots:
+        if row["body"] is None:  # an older checkpoint, whose root is a node
+            marks.reach([row["root"]], ahead)
+        else:
+            marks.open(row["root"], row["body"], ahead)
     while ahead:
         desk.breathe()
         some, ahead = ahead[-_READ_AT_ONCE:], ahead[:-_READ_AT_ONCE]
         for digest, row in desk.read(partial(_nodes, digests=some)):
             if row is None:
                 continue  # a text that only looks like a node, or one that is lost with all that it could lead to
-            body = row["body"]
-            if body is None or codec.digest(body) != digest:
-                marks.unreadable.append(digest)
-                continue
-            for child in children(body):
-                if child not in marks.reached:
-                    marks.reached.add(child)
-                    ahead.append(child)
+            marks.open(digest, row["body"], ahead)
     return marks
 
 

@@ -6,6 +6,7 @@ else makes up an id.
 
 from __future__ import annotations
 
+import base64
 import secrets
 import threading
 import uuid
@@ -26,6 +27,7 @@ _RANDOM_BITS = 80
 _NAMES = uuid.UUID("6f1dbb5e-5b0c-5d6a-9a1e-4f6c2a8d7e31")
 _TIME_BITS = 48
 _LENGTH = 26
+_OURS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", _ALPHABET.encode())
 
 
 class Ids:
@@ -54,11 +56,7 @@ def named(*facts: str) -> str:
 
 
 def _base32(number: int) -> str:
-    digits = []
-    for _ in range(_LENGTH):
-        number, digit = divmod(number, 32)
-        digits.append(_ALPHABET[digit])
-    return "".join(reversed(digits))
+    return base64.b32encode(number.to_bytes(20))[6:].translate(_OURS).decode()
 
 
 def _number(text: str) -> int:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import replace
 
 from . import checkpoints, codec
 from .codec import Body
 from .errors import InputConflict, RunEnded, UnknownRun
 from .ids import ChatId, Digest, InputId, RunId
 from .records import Admitted, Input, InputState, ResumePoint, Run
-from .runs import Scribe, by_message, create, load, load_any, removed_run
+from .runs import Scribe, by_message, create, load_any, removed_run
 from .store.base import Reader, Row
 
 
@@ -34,10 +34,11 @@ def admit(
     input_id: InputId,
     body: Body,
     title: str,
-    mode: dict[str, Any],
+    mode: Body,
     point: ResumePoint,
     claim_waiting: bool,
     check_room: Callable[[], None],
+    run_id: RunId | None = None,
 ) -> Admitted:
     """Take a message in as a new run with its first checkpoint, or answer with the run that has it (I5).
 
@@ -52,10 +53,11 @@ def admit(
         if not claim_waiting or known.state is InputState.DELIVERED:
             return Admitted(_run_of(scribe.tx, known), repeat=True)
     check_room()
-    run_id = create(scribe, chat_id=chat_id, input_id=input_id, body=body, title=title, mode=mode)
-    checkpoints.save(scribe, run_id, point)
-    deliver(scribe, chat_id, [input_id])
-    return Admitted(load(scribe.tx, run_id), repeat=False)
+    run = create(scribe, chat_id=chat_id, input_id=input_id, body=body, title=title, mode=mode, run_id=run_id)
+    seq = checkpoints.save(scribe, run.run_id, run.token, point)
+    if known is not None:
+        deliver(scribe, chat_id, [input_id])
+    return Admitted(replace(run, checkpoint_seq=seq), repeat=False)
 
 
 def find(tx: Reader, chat_id: ChatId, input_id: InputId) -> Run | Input | None:

@@ -54,11 +54,13 @@ def _in_chats(store: Store, masker: Masker) -> Iterator[tuple[str, set[str]]]:
         below[row["digest"]] = children(body)
         if names := masker.names_in(body):
             held[row["digest"]] = names
-    if not held:
-        return
-    for row in store.read(lambda tx: tx.all("all_checkpoints")):
+    for row in _rows(store, "checkpoints_after"):
         seen, left = {row["root"]}, [row["root"]]
-        while left:
+        if row["body"] is not None:  # the root stands in the checkpoint
+            left = children(row["body"])
+            if names := masker.names_in(row["body"]):
+                yield row["run_id"], names
+        while left and held:
             digest = left.pop()
             if digest in held:
                 yield row["run_id"], held[digest]

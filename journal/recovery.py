@@ -14,7 +14,7 @@ from .errors import KeyReused, NotRunning
 from .ids import CallId, RunId
 from .masking import has_hidden
 from .planner import Next, next_step, without_proof
-from .records import Call, CallKey, CallKind, Held, Hold, HoldReason, Outcome, Permission, Proceed, Run, RunState, Serve, Step
+from .records import Call, CallKind, Held, Hold, HoldReason, Outcome, Permission, Proceed, Run, RunState, Serve, Step
 from .replay import Allowlist
 from .runs import Scribe
 from .store.base import Reader
@@ -27,12 +27,12 @@ def begin_call(
     scribe: Scribe, run_id: RunId, token: int, cursor: int, intent: Intent, allowlist: Allowlist, evidence: Evidence | None = None
 ) -> Step:
     """One transaction decides about one step; a permission is used up in it, before the effect (I1)."""
-    held = _held_already(scribe, run_id, token)
-    if held is not None:
-        return held
+    entered = _entered(scribe, run_id, token)
+    if isinstance(entered, Held):
+        return entered
     call = calls.at_key(scribe.tx, run_id, intent.key)
     if call is None:
-        return _begin_new(scribe, run_id, token, cursor, intent)
+        return _begin_new(scribe, run_id, token, cursor, intent, entered)
     if call.outcome is None and call.token == token:
         if call.identity != intent.identity:
             raise KeyReused(run_id, intent.key)
@@ -48,41 +48,43 @@ def lose_call(
     scribe: Scribe, run_id: RunId, token: int, call_id: CallId, now: Permission, allowlist: Allowlist, evidence: Evidence | None
 ) -> Step:
     """A living step ended without proof (I3): what may happen is what might happen after a crash."""
-    held = _held_already(scribe, run_id, token)
-    if held is not None:
-        return held
+    entered = _entered(scribe, run_id, token)
+    if isinstance(entered, Held):
+        return entered
     call = calls.load_call(scribe.tx, call_id)
     if call.outcome is None and call.attempts >= MOST_LIVE_ATTEMPTS:
         return _hold(scribe, call, without_proof(call))
     return _go_on(scribe, call, token, now, allowlist, evidence)
 
 
-def _held_already(scribe: Scribe, run_id: RunId, token: int) -> Held | None:
-    """The hold of a run that waits already: the hold's own answer was lost, or a call beside the held one wants to begin."""
+def _entered(scribe: Scribe, run_id: RunId, token: int) -> Held | int:
+    """How often the run was continued without progress; or its hold, if it waits already: the hold's own answer was
+    lost, or a call beside the held one wants to begin.
+    """
     try:
-        runs.enter(scribe, run_id, token)
+        return runs.enter(scribe, run_id, token)
     except NotRunning as refusal:
         run = refusal.run
         if run.hold is None or run.token != token or run.damaged:
             raise
         return Held(run.hold, run)
-    return None
 
 
-def _begin_new(scribe: Scribe, run_id: RunId, token: int, cursor: int, intent: Intent) -> Step:
-    if intent.key.kind is CallKind.TOOL and _asks_for_hidden(scribe.tx, run_id, cursor, intent):
+def _begin_new(scribe: Scribe, run_id: RunId, token: int, cursor: int, intent: Intent, recoveries: int) -> Step:
+    if cursor and intent.key.kind is CallKind.TOOL and _asks_for_hidden(scribe.tx, run_id, cursor, intent):
         call = calls.begin(scribe, run_id, token, replace(intent, lossy=True), dispatched=False)
         return _hold(scribe, call, HoldReason.MASKED_VALUE_LOST)
     call = calls.begin(scribe, run_id, token, intent)
-    runs.progressed(scribe, run_id)
+    if recoveries:
+        runs.progressed(scribe, run_id)
     return Proceed(call)
 
 
 def _asks_for_hidden(tx: Reader, run_id: RunId, cursor: int, intent: Intent) -> bool:
     """A served model answer, from which a secret was hidden for good, asks for a call that needs it."""
-    asked_by = calls.at_key(tx, run_id, CallKey(intent.key.path, intent.key.step, CallKind.MODEL, 0))
-    served = asked_by is not None and asked_by.seq <= cursor and asked_by.value_lossy
-    return served and has_hidden(codec.decode(intent.arguments.data))
+    asked_by = tx.one("model_call_of", run_id=run_id, path=intent.key.path, step=intent.key.step)
+    served = asked_by is not None and asked_by["seq"] <= cursor and bool(asked_by["value_lossy"])
+    return served and has_hidden(intent.arguments.value)
 
 
 def _go_on(scribe: Scribe, call: Call, token: int, now: Permission, allowlist: Allowlist, evidence: Evidence | None) -> Step:
@@ -115,7 +117,7 @@ def _side(call: Call) -> dict[str, object]:
 
 
 def _side_of(intent: Intent) -> dict[str, object]:
-    return {"name": intent.name, "arguments": codec.decode(intent.arguments.data)}
+    return {"name": intent.name, "arguments": intent.arguments.value}
 
 
 def classify(tx: Reader, run_id: RunId, permission_now: Callable[[Call], Permission], allowlist: Allowlist, at: int) -> Hold | None:

@@ -6,7 +6,7 @@ transaction. Nothing here looks at calls.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,11 +15,14 @@ from .codec import Body
 from .errors import ChatBusy, NotRunning, RecordCorrupt, RunEnded, StaleVersion, UnknownRun
 from .ids import CallId, ChatId, Digest, Ids, InputId, RunId
 from .pins import Pins
-from .records import Claim, Hold, HoldReason, Run, RunState
+from .records import Call, Claim, Hold, HoldReason, Run, RunState
 from .store.base import Reader, Row, Transaction
 
 MOST_RECOVERIES = 3
 """So many attempts to resume may pass without progress; then a person decides (I10)."""
+
+FIRST_TOKEN = 1
+"""The token under which a run is admitted."""
 
 MOVES: Mapping[RunState, frozenset[RunState]] = {
     RunState.QUEUED: frozenset({RunState.RUNNING, RunState.HELD, RunState.STOPPED}),
@@ -28,7 +31,7 @@ MOVES: Mapping[RunState, frozenset[RunState]] = {
 }  # the other states are final: they have no way out
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Scribe:
     """One transaction with what every record of it has in common."""
 
@@ -36,14 +39,18 @@ class Scribe:
     now: int
     boot_id: str
     ids: Ids
+    begun: dict[CallId, Call] = field(default_factory=dict)
+    """What is known of calls that began in this process and have no result yet; their intents never change."""
     pins: Pins = field(default_factory=Pins)
     stubs: Mapping[str, bytes] = field(default_factory=dict)
     """What goes into the record in place of a body that is durable as a file."""
 
     def event(self, kind: str, run_id: RunId | None, *, call_id: CallId | None = None, version: int | None = None, **facts: Any) -> int:
         """Append to the history; answers the place. Facts are masked by who hands them in."""
-        row = self.tx.one(
+        seq = self.tx.place()
+        self.tx.change(
             "add_event",
+            seq=seq,
             at=self.now,
             kind=kind,
             run_id=run_id,
@@ -52,17 +59,20 @@ class Scribe:
             boot_id=self.boot_id,
             facts=codec.encode(facts) if facts else None,
         )
-        assert row is not None
-        return int(row["seq"])
+        return seq
 
     def store(self, body: Body) -> Digest:
         self.pins.note(body.digest)
         self.tx.change("add_blob", digest=body.digest, body=self.stubs.get(body.digest, body.data))
         return body.digest
 
-    def store_node(self, digest: Digest, body: bytes) -> None:
-        self.pins.note(digest)
-        self.tx.change("add_node", digest=digest, body=self.stubs.get(digest, body))
+    def store_nodes(self, nodes: Iterable[tuple[Digest, bytes]]) -> None:
+        rows = []
+        for digest, body in nodes:
+            self.pins.note(digest)
+            rows.append({"digest": digest, "body": self.stubs.get(digest, body)})
+        if rows:
+            self.tx.change_each("add_node", rows)
 
 
 # -- reading ------------------------------------------------------------------------------------
@@ -152,16 +162,16 @@ def ended_in_last_boot(tx: Reader, boot_id: str) -> list[Run]:
     return [from_row_any(row) for row in tx.all("ended_in_last_boot", boot_id=boot_id)]
 
 
-def newest(tx: Reader, chat_id: ChatId) -> Run | None:
-    row = tx.one("newest_run_of_chat", chat_id=chat_id)
-    return None if row is None else from_row_any(row)
-
-
 def chat_of(tx: Reader, run_id: RunId) -> ChatId:
     row = tx.one("run_fence", run_id=run_id)
     if row is None:
         raise UnknownRun(run_id)
     return ChatId(row["chat_id"])
+
+
+def newest(tx: Reader, chat_id: ChatId) -> Run | None:
+    row = tx.one("newest_run_of_chat", chat_id=chat_id)
+    return None if row is None else from_row_any(row)
 
 
 def unfinished(tx: Reader) -> list[Run]:
@@ -201,12 +211,12 @@ def removed_run(row: Row) -> Run:
 # -- writing ------------------------------------------------------------------------------------
 
 
-def create(scribe: Scribe, *, chat_id: ChatId, input_id: InputId, body: Body, title: str, mode: dict[str, Any]) -> RunId:
+def create(scribe: Scribe, *, chat_id: ChatId, input_id: InputId, body: Body, title: str, mode: Body, run_id: RunId | None) -> Run:
     """A new root run, running, with the first token. Raises ChatBusy while the chat has an unfinished one (I5)."""
     busy = scribe.tx.one("unfinished_run_of_chat", chat_id=chat_id)
     if busy is not None:
         raise ChatBusy(from_row_any(busy))
-    run_id = RunId(scribe.ids.new("run"))
+    run_id = run_id or RunId(scribe.ids.new("run"))
     scribe.tx.change("add_chat", chat_id=chat_id, now=scribe.now)
     scribe.tx.change(
         "add_run",
@@ -215,12 +225,32 @@ def create(scribe: Scribe, *, chat_id: ChatId, input_id: InputId, body: Body, ti
         input_id=input_id,
         input_digest=scribe.store(body),
         title=title,
-        mode=codec.encode(mode),
+        mode=mode.data,
+        token=FIRST_TOKEN,
         now=scribe.now,
         boot_id=scribe.boot_id,
     )
     scribe.event("run_admitted", run_id, version=1)
-    return run_id
+    return Run(
+        run_id=run_id,
+        chat_id=chat_id,
+        parent_call_id=None,
+        input_id=input_id,
+        input_digest=body.digest,
+        input=body.value,
+        title=title,
+        state=RunState.RUNNING,
+        version=1,
+        token=FIRST_TOKEN,
+        mode=mode.value,
+        hold=None,
+        recoveries=0,
+        answer=None,
+        created_at=scribe.now,
+        changed_at=scribe.now,
+        boot_id=scribe.boot_id,
+        checkpoint_seq=0,
+    )
 
 
 def move(
@@ -232,7 +262,7 @@ def move(
     hold: Hold | None = None,
     token: int | None = None,
     recoveries: int | None = None,
-    answer: Digest | None = None,
+    answer: Body | None = None,
     **facts: Any,
 ) -> Run:
     """One guarded update, version + 1, one event. Also for changes that stay in the same state."""
@@ -242,15 +272,25 @@ def move(
         raise NotRunning(run, token=run.token)
     if hold is not None and not hold.since:
         hold = replace(hold, since=scribe.now)
+    after = replace(
+        run,
+        state=state,
+        version=run.version + 1,
+        token=run.token if token is None else token,
+        recoveries=run.recoveries if recoveries is None else recoveries,
+        answer=run.answer if answer is None else answer.value,
+        hold=hold,
+        changed_at=scribe.now,
+    )
     hit = scribe.tx.change(
         "move_run",
         run_id=run.run_id,
         old_state=run.state.value,
         old_version=run.version,
         state=state.value,
-        token=run.token if token is None else token,
-        recoveries=run.recoveries if recoveries is None else recoveries,
-        answer_digest=answer,
+        token=after.token,
+        recoveries=after.recoveries,
+        answer_digest=scribe.store(answer) if answer else None,
         hold_reason=hold.reason.value if hold else None,
         hold_call_id=hold.call_id if hold else None,
         hold_text=hold.text if hold else "",
@@ -261,14 +301,28 @@ def move(
     if hit != 1:
         raise StaleVersion(load_any(scribe.tx, run.run_id), expected=run.version)
     call_id = hold.call_id if hold else None
-    scribe.event(event, run.run_id, call_id=call_id, version=run.version + 1, **facts)
-    return load_any(scribe.tx, run.run_id)
+    scribe.event(event, run.run_id, call_id=call_id, version=after.version, **facts)
+    if state.is_final:
+        for begun in [each.call_id for each in scribe.begun.values() if each.run_id == run.run_id]:
+            del scribe.begun[begun]
+    return load_any(scribe.tx, run.run_id) if run.damaged else after
 
 
-def enter(scribe: Scribe, run_id: RunId, token: int) -> None:
-    """The guard before every write of a living run: it runs, and this token is the current one (I11)."""
-    if scribe.tx.change("enter_run", run_id=run_id, token=token, now=scribe.now) != 1:
+def enter(scribe: Scribe, run_id: RunId, token: int) -> int:
+    """The guard before every write of a living run: it runs, and this token is the current one (I11).
+
+    Answers how often it was continued since it last made progress.
+    """
+    row = scribe.tx.one("run_fence", run_id=run_id)
+    if row is None or row["state"] != RunState.RUNNING.value or row["token"] != token:
         raise NotRunning(load_any(scribe.tx, run_id), token=token)
+    return int(row["recoveries"])
+
+
+def check(run: Run, token: int) -> None:
+    """The same guard for a run that is loaded already."""
+    if run.state is not RunState.RUNNING or run.token != token:
+        raise NotRunning(run, token=token)
 
 
 def progressed(scribe: Scribe, run_id: RunId) -> None:
@@ -337,7 +391,7 @@ def claim(scribe: Scribe, run_id: RunId) -> Claim:
     if run.state is not RunState.QUEUED:
         raise StaleVersion(run)
     run = move(scribe, run, RunState.RUNNING, "run_claimed", token=run.token + 1)
-    return Claim(run, run.token, head(scribe.tx))
+    return Claim(run, run.token, scribe.tx.place())
 
 
 def newest_ids(tx: Reader) -> list[str]:
@@ -347,4 +401,4 @@ def newest_ids(tx: Reader) -> list[str]:
 
 def head(tx: Reader) -> int:
     row = tx.one("head")
-    return 0 if row is None else int(row["seq"] or 0)
+    return 0 if row is None else int(row["seq"])

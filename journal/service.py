@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -88,6 +89,7 @@ class Journal:
         self._folder = folder
         self._pins = Pins()
         self._upkeep = threading.Lock()
+        self._begun: dict[CallId, Call] = {}
 
     @classmethod
     def open(
@@ -126,6 +128,13 @@ class Journal:
             store.close()
             raise
         return journal
+
+    def together(self) -> AbstractContextManager[None]:
+        """What is handed in inside the block is durable at one moment: a result, its checkpoint and the next intent (N+1).
+
+        Each keeps a fate of its own: a refused intent takes no result with it. Wait for the futures after the block.
+        """
+        return self._store.together()
 
     def close(self) -> None:
         """Finish what was submitted, note a clean end, let go of the files."""
@@ -172,8 +181,13 @@ class Journal:
         mode: dict[str, Any],
         point: ResumePoint,
         claim_waiting: bool = False,
+        run_id: str | None = None,
     ) -> Future[Admitted]:
-        """Take a message in: run and first checkpoint are durable before it is acknowledged (I5)."""
+        """Take a message in: run and first checkpoint are durable before it is acknowledged (I5).
+
+        `run_id` comes from `name_run`, where the first intent is handed in together with the message. If the message
+        was recorded before, that intent is refused as one of an unknown run.
+        """
 
         def write(scribe: Scribe) -> Admitted:
             return inputs.admit(
@@ -182,16 +196,21 @@ class Journal:
                 input_id=InputId(input_id),
                 body=body,
                 title=shown_title,
-                mode=masked_mode,
+                mode=mode_body,
                 point=point,
                 claim_waiting=claim_waiting,
                 check_room=self._check_room,
+                run_id=RunId(run_id) if run_id else None,
             )
 
         shown_title = self.masker.text(title)[:_MOST_TITLE]
-        masked_mode = self._masked(mode)
+        mode_body = self._facts(mode)
         body = self._facts(content)
         return self._write_sized("message", body, write, point)
+
+    def name_run(self) -> RunId:
+        """A name for a run that is about to be admitted; its token will be `FIRST_TOKEN`."""
+        return RunId(self._ids.new("run"))
 
     def find_input(self, chat_id: str, input_id: str, content: dict[str, Any]) -> tuple[str, Run | Input] | None:
         """None, or whether the record of this message id has the "same" content or "other", and the record."""
@@ -211,9 +230,9 @@ class Journal:
         ids = [InputId(each) for each in delivered]
 
         def write(scribe: Scribe) -> int:
-            runs.enter(scribe, RunId(run_id), token)
-            seq = checkpoints.save(scribe, RunId(run_id), point)
-            inputs.deliver(scribe, runs.chat_of(scribe.tx, RunId(run_id)), ids)
+            seq = checkpoints.save(scribe, RunId(run_id), token, point)
+            if ids:
+                inputs.deliver(scribe, runs.chat_of(scribe.tx, RunId(run_id)), ids)
             return seq
 
         return self._write(write, point)
@@ -234,11 +253,11 @@ class Journal:
         def write(scribe: Scribe) -> list[Input]:
             run = runs.load(scribe.tx, RunId(run_id))
             if not (run.state is state and run.token == token):  # else: the same submission again
-                runs.enter(scribe, run.run_id, token)
+                runs.check(run, token)
                 if point is not None:
-                    checkpoints.save(scribe, run.run_id, point)
+                    checkpoints.save(scribe, run.run_id, token, point)
                 inputs.deliver(scribe, run.chat_id, ids)
-                runs.move(scribe, run, state, f"run_{state.value}", answer=scribe.store(said))
+                runs.move(scribe, run, state, f"run_{state.value}", answer=said)
             return inputs.waiting(scribe.tx, run.chat_id)
 
         return self._write(write, said, point)
@@ -385,6 +404,10 @@ class Journal:
 
     # -- reading --------------------------------------------------------------------------------
 
+    def reading(self) -> AbstractContextManager[None]:
+        """What this thread reads inside the block sees one state, and costs less. Do not wait for a write in it."""
+        return self._store.reading()
+
     def unfinished(self) -> list[Run]:
         """Every run that has not ended. One that cannot be read is among them, with `damaged` set."""
         return self._store.read(runs.unfinished)
@@ -484,7 +507,7 @@ class Journal:
             return _failed(error)
 
         def write(tx: Transaction) -> T | Keep:
-            return operation(Scribe(tx, self.clock.now(), self.boot_id, self._ids, self._pins, kept.stubs))
+            return operation(Scribe(tx, self.clock.now(), self.boot_id, self._ids, self._begun, self._pins, kept.stubs))
 
         future = self._store.submit(write, sweeping=sweeping)
         if kept.stubs:

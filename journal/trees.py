@@ -1,8 +1,8 @@
 """Resume points as content-addressed nodes: what a chat holds already is never written again (I13).
 
-A node is an encoded, masked value, or a part of a persistent list. Lists are cut by position into parts of 32,
-so that an append rewrites only the right edge. Reading verifies every node: a wrong or missing one is
-`CheckpointCorrupt`, never a shorter history.
+A node is an encoded, masked value, or a part of a persistent list. Lists are cut by position into parts of 32. A list
+that grows keeps its last, incomplete part inside the root that names it, so that an append writes no node at all.
+Reading verifies every node: a wrong or missing one is `CheckpointCorrupt`, never a shorter history.
 """
 
 from __future__ import annotations
@@ -20,14 +20,18 @@ from .masking import Masker
 from .records import ResumePoint
 
 FAN_OUT = 32
+_SMALL = 8
+"""Parts of a growing list are smaller: its root, which holds the last one, is written at each step."""
 _LIST = b"L"  # no JSON text begins with it
 _DIGEST_BYTES = 32
 _A_DIGEST = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(rb"(?<=\")[0-9a-f]{64}(?=\")")
 
 type Digests = list[Digest]
+type Grown = dict[str, Any]
+"""A growing list as a value: the tree of its complete parts, and what comes after them."""
 
-__all__ = ["FAN_OUT", "Pack", "ResumePoint", "Tree", "children"]
+__all__ = ["FAN_OUT", "Growing", "Grown", "Pack", "ResumePoint", "Tree", "children"]
 
 
 class Pack:
@@ -43,28 +47,95 @@ class Pack:
 
     def put(self, value: Any) -> Digest:
         """Add one value, masked; the same value is the same node."""
-        return self._add(codec.encode(self._masker.mask(value, names=False).value))
+        body = codec.encode(self._masker.mask(value, names=False).value)
+        name = codec.digest(body)
+        if name not in self._known:
+            self.nodes[name] = body
+        return name
+
+    def root(self, value: Any) -> Digest:
+        """Add the value that names all others. It is handed in each time: a checkpoint holds its own root."""
+        body = codec.encode(self._masker.mask(value, names=False).value)
+        name = codec.digest(body)
+        self.nodes[name] = body
+        return name
 
     def list(self, digests: Sequence[Digest]) -> Digest:
         """Add a list of nodes, in order."""
         level, height = tuple(digests), 0
         while len(level) > FAN_OUT:
             parts = (level[at : at + FAN_OUT] for at in range(0, len(level), FAN_OUT))
-            level = tuple(self._part(height, part) for part in parts)
+            level = tuple(self.part(height, part) for part in parts)
             height += 1
-        return self._part(height, level)
+        return self.part(height, level)
 
-    def _part(self, height: int, part: tuple[Digest, ...]) -> Digest:
+    def has(self, name: Digest) -> bool:
+        """Whether the journal has this node, or gets it with this resume point."""
+        return name in self._known or name in self.nodes
+
+    def part(self, height: int, part: tuple[Digest, ...]) -> Digest:
+        """Add one part of a list; its items are values, or parts one level below."""
         name = _part_digest(height, part)
         if name not in self._known and name not in self.nodes:
             self.nodes[name] = _part_bytes(height, part)
         return name
 
-    def _add(self, body: bytes) -> Digest:
-        name = codec.digest(body)
-        if name not in self._known:
-            self.nodes[name] = body
-        return name
+
+class Growing:
+    """A list that is packed again and again and mostly grows at its end. Appending costs O(log n), and seldom a node.
+
+    Remembers what was packed. If the journal has it no longer, or not yet, it is handed in again.
+    """
+
+    def __init__(self) -> None:
+        self._reset()
+
+    def _reset(self) -> None:
+        self._packed: Digests = []  # the items that stand in complete parts
+        self._edge: list[Digests] = []  # for each height the complete parts that have no parent yet
+        self._full = Digest("")
+        self._tail: Digests = []
+
+    def extend(self, pack: Pack, more: Sequence[Digest]) -> Grown:
+        """The list with more items at its end."""
+        items = [*self._tail, *more]
+        if self._full and not pack.has(self._full):
+            items = [*self._packed, *items]
+            self._reset()
+        complete = len(items) - len(items) % _SMALL
+        for at in range(0, complete, _SMALL):
+            self._push(pack, pack.part(0, tuple(items[at : at + _SMALL])), 0)
+        if complete:
+            self._packed += items[:complete]
+            self._full = self._fold(pack)
+        self._tail = items[complete:]
+        return {"full": self._full, "tail": list(self._tail)}
+
+    def update(self, pack: Pack, items: Digests) -> Grown:
+        """The list as it is now, whatever changed. A change before its end costs all parts that are not known."""
+        if items[: len(self._packed)] != self._packed:
+            self._reset()
+        self._tail = []
+        return self.extend(pack, items[len(self._packed) :])
+
+    def _push(self, pack: Pack, part: Digest, height: int) -> None:
+        if height == len(self._edge):
+            self._edge.append([])
+        row = self._edge[height]
+        row.append(part)
+        if len(row) == _SMALL:
+            self._edge[height] = []
+            self._push(pack, pack.part(height + 1, tuple(row)), height + 1)
+
+    def _fold(self, pack: Pack) -> Digest:
+        """One tree of everything complete: the right edge gets parents for now."""
+        below: Digests = []
+        for height, row in enumerate(self._edge):
+            level = [*row, *below]
+            if height == len(self._edge) - 1 and len(level) == 1:
+                return level[0]
+            below = [pack.part(height + 1, tuple(level))] if level else []
+        return below[0]
 
 
 class Tree:
@@ -72,6 +143,10 @@ class Tree:
 
     def __init__(self, read: Callable[[Digest], bytes]) -> None:
         self._read = read
+
+    def under(self, root: Digest, body: bytes) -> Tree:
+        """The same tree with a root that is stored elsewhere."""
+        return Tree(lambda digest: body if digest == root else self._read(digest))
 
     def value(self, digest: Digest) -> Any:
         body = self._verified(digest)
@@ -82,8 +157,12 @@ class Tree:
         except RecordCorrupt as error:
             raise CheckpointCorrupt(f"The node {digest[:12]} cannot be decoded.") from error
 
-    def list(self, digest: Digest) -> Digests:
-        return self._items(digest, None)
+    def list(self, name: Digest | Grown) -> Digests:
+        """The items of a list, by its digest or as the root holds it."""
+        if isinstance(name, str):
+            return self._items(name, None)
+        full = self._items(name["full"], None) if name["full"] else []
+        return full + [Digest(each) for each in name["tail"]]
 
     def _items(self, digest: Digest, expected: int | None) -> Digests:
         body = self._verified(digest)

@@ -98,7 +98,9 @@ class _Trees:
     def wrong(self, tx: Reader, row: Row) -> str:
         try:
             checkpoints.check_seal(row, row["run_id"])
-            Tree(lambda digest: checkpoints.node(tx, digest)).check(row["root"], self._seen)
+            tree = checkpoints.tree_of(row, Tree(lambda digest: checkpoints.node(tx, digest)))
+            tree.value(row["root"])  # each has its own, also where another one of the same state was read
+            tree.check(row["root"], self._seen)
         except CheckpointCorrupt as error:
             return f"The checkpoint of {row['run_id']} at {row['seq']}: {error.what}"
         return ""

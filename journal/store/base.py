@@ -4,6 +4,8 @@
 - The future of `submit` resolves only after the commit is durable: a power cut later takes nothing back.
 - Operations of one store run one after another, in the order in which they were submitted.
 - An error that the rules raise (a JournalError inside the operation) fails that operation alone.
+- What is submitted inside one `together` block is committed in one transaction; each keeps a fate of its own.
+- An operation may be run more than once before its one commit, so it changes nothing but the store.
 - A future that was cancelled before its operation began was never written; once it began, `cancel` answers False.
 - `Unavailable` says nothing about any effect. What failed with it was not committed, unless the store could
   not even look; so operations are written to be submitted again.
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -37,9 +40,15 @@ class Reader(Protocol):
 
 
 class Transaction(Reader, Protocol):
-    """A reader that may also change things; `change` answers how many rows it hit."""
+    """A reader that may also change things; `change` and `change_each` answer how many rows they hit."""
 
     def change(self, query: str, **values: Any) -> int: ...
+
+    def change_each(self, query: str, rows: Iterable[Mapping[str, Any]]) -> int: ...
+
+    def place(self) -> int:
+        """The next place in the order of everything. Places only grow; one that was committed is never given again."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +89,16 @@ class Store(Protocol):
         """Those bodies."""
         ...
 
+    def together(self) -> AbstractContextManager[None]:
+        """What this task submits inside the block is one commit. Its futures resolve after the block, not in it."""
+        ...
+
     def read(self, operation: Callable[[Reader], T]) -> T:
         """Read in the caller's thread. The operation must not wait for a write."""
+        ...
+
+    def reading(self) -> AbstractContextManager[None]:
+        """All that this thread reads inside the block sees one state. It must neither wait for a write nor await."""
         ...
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ def refused(error: sqlite3.Error) -> Exception | None:
 
 
 class Queries:
-    """Named queries over one connection: the Reader and the Transaction of SQLite."""
+    """Named queries over one connection: the Reader of SQLite."""
 
     def __init__(self, connection: sqlite3.Connection, body_of: Callable[[bytes], bytes | None] = bytes) -> None:
         """`body_of` gives the body for a stub that stands in its place."""
@@ -124,15 +124,30 @@ class Queries:
                 row[name] = self._body_of(value)
         return row
 
-    def change(self, query: str, **values: Any) -> int:
-        return self._run(query, values).rowcount
-
     def _run(self, query: str, values: dict[str, Any]) -> sqlite3.Cursor:
         try:
             return self._connection.execute(self._named[query], values)
         except UnicodeEncodeError:
             # SQLite takes no lone surrogates in a text; they are written out.
             return self._connection.execute(self._named[query], {name: _writable(value) for name, value in values.items()})
+
+
+class Changes(Queries):
+    """The Transaction of SQLite. `last` is the last place that was given, committed or not."""
+
+    def __init__(self, connection: sqlite3.Connection, last: int, body_of: Callable[[bytes], bytes | None] = bytes) -> None:
+        super().__init__(connection, body_of)
+        self.last = last
+
+    def change(self, query: str, **values: Any) -> int:
+        return self._run(query, values).rowcount
+
+    def change_each(self, query: str, rows: Iterable[Mapping[str, Any]]) -> int:
+        return self._connection.executemany(self._named[query], rows).rowcount
+
+    def place(self) -> int:
+        self.last += 1
+        return self.last
 
 
 def _writable(value: Any) -> Any:

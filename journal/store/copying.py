@@ -88,13 +88,19 @@ def damaged_bodies(database: Path, step: Callable[[], None]) -> set[str]:
                 raise BackupDamaged(where, f"{found}.")
             if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
                 raise BackupDamaged(where, "A record names another one that is not there.")
-            return {digest for table in ("blobs", "nodes") for digest in _damaged_in(connection, table, step)}
+            return {digest for bodies in _bodies(connection) for digest in _damaged_in(connection, bodies, step)}
     except sqlite3.DatabaseError as error:
         raise BackupDamaged(where, f"{error}.") from error
 
 
-def _damaged_in(connection: sqlite3.Connection, table: str, step: Callable[[], None]) -> Iterator[str]:
-    for number, row in enumerate(connection.execute(f"SELECT digest, body FROM {table}")):
+def _bodies(connection: sqlite3.Connection) -> Iterator[str]:
+    yield from (f"SELECT digest, body FROM {table}" for table in ("blobs", "nodes"))
+    if any(column["name"] == "body" for column in connection.execute("PRAGMA table_info(checkpoints)")):  # not in older editions
+        yield "SELECT root AS digest, body FROM checkpoints WHERE body IS NOT NULL"
+
+
+def _damaged_in(connection: sqlite3.Connection, bodies: str, step: Callable[[], None]) -> Iterator[str]:
+    for number, row in enumerate(connection.execute(bodies)):
         if number % _LOOKED_AT_ONCE == 0:
             step()
         if not row["body"].startswith(STUB) and hashlib.sha256(row["body"]).hexdigest() != row["digest"]:

@@ -12,13 +12,13 @@ from contextlib import suppress
 from typing import Any
 
 from .base import Keep, Transaction
-from .connections import Queries, refused
+from .connections import Changes, refused
 
 
 class Job:
     """An operation and its future."""
 
-    __slots__ = ("begun", "future", "operation", "outcome", "sweeping")
+    __slots__ = ("begun", "future", "is_followed", "operation", "outcome", "sweeping")
 
     def __init__(self, operation: Callable[[Transaction], Any], *, sweeping: bool = False) -> None:
         self.operation = operation
@@ -26,13 +26,31 @@ class Job:
         self.future: Future[Any] = Future()
         self.outcome: Any = None
         self.begun = False
+        self.is_followed = False  # by one that has to be in the same transaction
 
-    def run(self, connection: sqlite3.Connection, transaction: Queries) -> None:
+    def attempt(self, connection: sqlite3.Connection, transaction: Transaction) -> bool:
+        """Work as if nothing could be refused; False: it was, and the whole transaction has to be taken back."""
+        if self.outcome is _DROPPED or not self._begin():
+            self.outcome = _DROPPED
+            return True
+        try:
+            self.outcome = self.operation(transaction)
+        except sqlite3.Error as error:
+            refusal = refused(error)
+            if refusal is None or not connection.in_transaction:
+                raise
+            self.outcome = _Failed(refusal)
+        except Exception as error:
+            self.outcome = _Failed(error)
+        return not isinstance(self.outcome, _Failed)
+
+    def run(self, connection: sqlite3.Connection, transaction: Changes) -> None:
         """Work behind a savepoint. Raises only what puts the whole connection in doubt."""
         if self.outcome is _DROPPED or not self._begin():
             self.outcome = _DROPPED
             return
         connection.execute("SAVEPOINT operation")
+        place = transaction.last
         try:
             self.outcome = self.operation(transaction)
         except sqlite3.Error as error:
@@ -45,6 +63,7 @@ class Job:
             self.outcome = _Failed(error)
         if isinstance(self.outcome, _Failed):
             connection.execute("ROLLBACK TO operation")
+            transaction.last = place
         connection.execute("RELEASE operation")
 
     def resolve(self) -> None:

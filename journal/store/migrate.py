@@ -58,16 +58,26 @@ def migrate(connection: sqlite3.Connection, now: int) -> None:
     if before:
         _check_history(connection, before)
     for step in known()[before:]:
+        # A table that others point at can only be made anew while references are not looked at; they are before the commit.
+        connection.execute("PRAGMA foreign_keys = off")
         connection.execute("BEGIN IMMEDIATE")
         try:
-            for statement in statements(step.sql):
-                connection.execute(statement)
-            connection.execute("INSERT INTO schema_versions VALUES (?, ?, ?)", (step.version, step.digest, now))
-            connection.execute(f"PRAGMA user_version = {step.version:d}")
+            _apply(connection, step, now)
+            connection.execute("COMMIT")
         except BaseException:
             connection.rollback()
             raise
-        connection.execute("COMMIT")
+        finally:
+            connection.execute("PRAGMA foreign_keys = on")
+
+
+def _apply(connection: sqlite3.Connection, step: Migration, now: int) -> None:
+    for statement in statements(step.sql):
+        connection.execute(statement)
+    if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
+        raise RecordCorrupt(f"The schema step {step.name} does not fit what is stored.")
+    connection.execute("INSERT INTO schema_versions VALUES (?, ?, ?)", (step.version, step.digest, now))
+    connection.execute(f"PRAGMA user_version = {step.version:d}")
 
 
 def statements(script: str) -> Iterator[str]:

@@ -70,8 +70,8 @@ def settle_log(files: Files) -> None:
         connection.close()
 
 
-def open_writer(files: Files) -> tuple[sqlite3.Connection, int]:
-    """The connection that writes, and the number of the last batch that was committed."""
+def open_writer(files: Files) -> tuple[sqlite3.Connection, int, int]:
+    """The connection that writes, the number of the last batch that was committed, and the last place it gave."""
     files.check_same()
     connection = connect(files.journal, writes=True, mode=files.place.mode)
     try:
@@ -84,7 +84,7 @@ def open_writer(files: Files) -> tuple[sqlite3.Connection, int]:
         connection.close()
         raise
     files.remember()
-    return connection, row["number"]
+    return connection, row["number"], row["place"]
 
 
 def _checks(files: Files, unclean: bool) -> tuple[str, ...]:

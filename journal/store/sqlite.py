@@ -1,9 +1,10 @@
 """The default store: one SQLite file, one supervised writer thread, group commit.
 
 WAL with synchronous=FULL: what a future announced survives a power cut. Everything that waits is written in one
-transaction, each operation behind a savepoint of its own. The WAL is merged after the futures are resolved, so that
-nobody waits for it. An error of COMMIT means "not known": the log is made sure of, and the file is opened afresh and
-asked. A file that is put back to an earlier state while it is open ends the store.
+transaction; only where an operation is refused is it run again, each operation behind a savepoint of its own. The WAL is
+merged after the futures are resolved, so that nobody waits for it. An error of COMMIT means "not known": the log is made
+sure of, and the file is opened afresh and asked. A file that is put back to an earlier state while it is open ends the
+store.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import queue
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,7 +26,7 @@ from ..ids import Ids
 from . import migrate
 from .base import NO_ROOM, Keep, Reader, Restored, Transaction
 from .bodies import Bodies, Kept
-from .connections import Queries, ReadPool, connect, finish, translated
+from .connections import Changes, Queries, ReadPool, connect, finish, translated
 from .files import Files
 from .filesystems import Mode
 from .jobs import Job, one_batch
@@ -40,8 +43,22 @@ _LOOKS = 8
 _LOOK_SECONDS = 0.25
 _BREATH_SECONDS = 0.05
 _IDLE_SECONDS = 5.0
-_MERGE_PAGES = 250
+MERGE_PAGES = 800
 _PAGES_PER_OPERATION = 10.0
+
+
+class _Group:
+    """One `together` block. A task or thread that was started in it may carry it on, and is no part of it."""
+
+    __slots__ = ("jobs", "store", "thread")
+
+    def __init__(self, store: SqliteStore) -> None:
+        self.store: SqliteStore | None = store
+        self.thread = threading.get_ident()
+        self.jobs: list[Job] = []
+
+
+_group: ContextVar[_Group | None] = ContextVar("durable_journal_group", default=None)
 
 
 class SqliteStore:
@@ -69,6 +86,7 @@ class SqliteStore:
         self._pages_per_operation = _PAGES_PER_OPERATION
         self._attempted = 0
         self.bodies = Bodies(folder)
+        self._place = 0
         self._number: int | None = None
         self._has_written = False
         self._witness = Witness(self._files, other_heads, opening or Ids().new("opening"))
@@ -89,6 +107,7 @@ class SqliteStore:
             self._give_up()
             raise
         self._reserve.take()
+        self._held = threading.local()
         self._pool = ReadPool(lambda: connect(self._files.journal, writes=False, mode=self._files.place.mode), self.bodies.read)
 
     # -- opening --------------------------------------------------------------------------------
@@ -97,12 +116,12 @@ class SqliteStore:
         if self._doubt:
             settle_log(self._files)
             self._doubt = False
-        connection, number = open_writer(self._files)
+        connection, number, place = open_writer(self._files)
         if self._number is not None and number not in (self._number, self._attempted):
             connection.close()
             self._ended = StoreLost(PUT_BACK)
             raise self._ended
-        self._number = number
+        self._number, self._place = number, place
         return connection
 
     def _give_up(self) -> None:
@@ -147,27 +166,73 @@ class SqliteStore:
         if os.getpid() != self._process:
             job.future.set_exception(StoreClosed("This process is a copy of the one that owns the journal."))
             return job.future
+        group = self._open_group()
+        if group is not None:
+            group.jobs.append(job)
+        else:
+            self._put([job])
+        return job.future
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        if self._open_group() is not None:
+            yield  # the outer block's commit
+            return
+        group = _Group(self)
+        mark = _group.set(group)
+        try:
+            yield
+        finally:
+            # Also after an error in the block: a result that was handed in has happened.
+            group.store = None
+            _group.reset(mark)
+            for job in group.jobs[:-1]:
+                job.is_followed = True
+            if group.jobs:
+                self._put(group.jobs)
+
+    def _open_group(self) -> _Group | None:
+        group = _group.get()
+        return group if group is not None and group.store is self and group.thread == threading.get_ident() else None
+
+    def _put(self, jobs: list[Job]) -> None:
         with self._state:
             if self._ended:
-                job.future.set_exception(self._ended)
-                return job.future
-            self._jobs.append(job)
+                for job in jobs:
+                    job.fail(self._ended)
+                return
+            self._jobs.extend(jobs)
             self._bell.put(None)
             if self._writer is None or not self._writer.is_alive():
                 self._writer = threading.Thread(target=self._write, name="durable-journal", daemon=True)
                 self._writer.start()
-        return job.future
 
     def read(self, operation: Callable[[Reader], T]) -> T:
         if os.getpid() != self._process:
             raise StoreClosed
         if self._ended:
             raise self._ended
+        held: Reader | None = getattr(self._held, "reader", None)
         try:
+            if held is not None:
+                return operation(held)
             with self._pool.reading() as reader:
                 return operation(reader)
         except sqlite3.Error as error:
             raise translated(error) from error
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        if getattr(self._held, "reader", None) is not None:
+            yield  # the outer block's state
+            return
+        try:
+            with self._pool.reading() as self._held.reader:
+                yield
+        except sqlite3.Error as error:
+            raise translated(error) from error
+        finally:
+            self._held.reader = None
 
     def close(self) -> None:
         if os.getpid() != self._process:
@@ -233,7 +298,11 @@ class SqliteStore:
             self._witness.insist()
 
     def _gather(self) -> list[Job]:
-        return one_batch([self._jobs[at] for at in range(min(len(self._jobs), _MOST_IN_A_BATCH))])
+        """What waits, up to a limit that no group is cut at."""
+        end = min(len(self._jobs), _MOST_IN_A_BATCH)
+        while self._jobs[end - 1].is_followed:
+            end += 1
+        return one_batch([self._jobs[at] for at in range(end)])
 
     def _answered(self, batch: list[Job]) -> None:
         for _ in batch:
@@ -311,12 +380,12 @@ class SqliteStore:
             before, number = self._number, self._number + 1
             self._attempted = number
             self._attempt = number, batch
-            transaction = Queries(connection, self.bodies.read)
-            if not self._has_written:
-                transaction.change("add_opening", opening=self._witness.opening, first_batch=number)
-                transaction.change("name_journal", opening=self._witness.opening)
-            for job in batch:
-                job.run(connection, transaction)
+            transaction = self._first(connection, number)
+            if not all(job.attempt(connection, transaction) for job in batch):
+                connection.execute("ROLLBACK")
+                transaction = self._first(self._begin(), number)
+                for job in batch if len(batch) > 1 else ():
+                    job.run(connection, transaction)
             generation = self._mark(transaction, before, number)
         except sqlite3.Error as error:
             raise translated(error) from error
@@ -326,14 +395,23 @@ class SqliteStore:
             failure = translated(error)
             if isinstance(failure, StoreFull):
                 self._reserve.give_up()  # looking may need space as well
-            if not self._found_after_all(number):
+            if not self._found_after_all(number, transaction.last):
                 raise failure from error
-        self._number = number
+        self._number, self._place = number, transaction.last
         self._has_written = True
         return generation
 
-    def _mark(self, transaction: Queries, before: int, number: int) -> int:
-        row = transaction.one("mark_batch", before=before, number=number, heads=int(self._witness.has_heads))
+    def _first(self, connection: sqlite3.Connection, number: int) -> Changes:
+        """The beginning of a transaction; of an opening's first one what it says about itself."""
+        transaction = Changes(connection, self._place, self.bodies.read)
+        if not self._has_written:
+            transaction.change("add_opening", opening=self._witness.opening, first_batch=number)
+            transaction.change("name_journal", opening=self._witness.opening)
+        return transaction
+
+    def _mark(self, transaction: Changes, before: int, number: int) -> int:
+        heads = int(self._witness.has_heads)
+        row = transaction.one("mark_batch", before=before, number=number, place=transaction.last, heads=heads)
         if row is None:
             self._ended = StoreLost(PUT_BACK)
             raise self._ended
@@ -354,7 +432,7 @@ class SqliteStore:
                 self._problem = str(failure)
         raise StoreLocked
 
-    def _found_after_all(self, number: int) -> bool:
+    def _found_after_all(self, number: int, place: int) -> bool:
         """After an error of COMMIT: let go of every connection, make sure of the log, and look what the file says.
 
         If the batch is there, one more commit makes it durable; only then is it announced.
@@ -367,7 +445,7 @@ class SqliteStore:
                 if self._number != number:
                     return False
                 connection.execute("BEGIN IMMEDIATE")
-                self._mark(Queries(connection), number, number)
+                self._mark(Changes(connection, place), number, number)
                 connection.execute("COMMIT")
             finally:
                 connection.close()
@@ -384,7 +462,7 @@ class SqliteStore:
 
     def _merge(self) -> None:
         """Merge the WAL when it has grown, and put right what is beside it; the futures are resolved already."""
-        if self._connection is None or self._since_merge * self._pages_per_operation < _MERGE_PAGES:
+        if self._connection is None or self._since_merge * self._pages_per_operation < MERGE_PAGES:
             return
         self._witness.keep()
         if self._files.place.mode is not Mode.WAL:

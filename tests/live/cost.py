@@ -79,7 +79,8 @@ def commit_frames(wal: Path) -> dict[bool, int]:
     return found
 
 
-def run(turns: int, folder: Path) -> None:
+def run(turns: int, folder: Path) -> tuple[Side, Side]:
+    """The bare side and the one with the plugin, after so many turns each."""
     python = Path(os.environ["A0_PYTHON"])
     seed = make_seed(Path(os.environ["A0_ROOT"]), python, folder / "seed")
     model = ScriptedModel(keep=False)
@@ -104,7 +105,8 @@ def run(turns: int, folder: Path) -> None:
         for side in sides:
             side.host.close()
         model.close()
-    report(*sides)
+    bare, plugin = sides
+    return bare, plugin
 
 
 def report(bare: Side, plugin: Side) -> None:
@@ -137,7 +139,7 @@ def main() -> int:
         print(f"{NEEDS}\nMissing or wrong: {', '.join(missing())}", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory(prefix="cost-") as folder:
-        run(turns, Path(folder))
+        report(*run(turns, Path(folder)))
     return 0
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -19,6 +21,12 @@ def put(name: str, body: bytes = b"body") -> Callable[[Transaction], int]:
 
 def has(store: Store, name: str) -> bool:
     return store.read(lambda tx: tx.one("has_node", digest=name)) is not None
+
+
+def committed(store: Store) -> int:
+    row = store.read(lambda tx: tx.one("batch_number"))
+    assert row is not None
+    return int(row["number"])
 
 
 class Death(BaseException):
@@ -132,6 +140,96 @@ class StoreContract:
 
         assert isinstance(wrong.exception(), Conflict)
         assert right.result() == 1
+
+    def test_what_is_submitted_together_is_one_commit(self, store: Store) -> None:
+        before = committed(store)
+
+        with store.together():
+            futures = [store.submit(put(f"n{number}")) for number in range(300)]
+            assert not any(future.done() for future in futures)
+
+        assert [future.result() for future in futures] == [1] * 300
+        assert committed(store) == before + 1
+
+    def test_a_refusal_among_what_is_together_undoes_its_own_operation_alone(self, store: Store) -> None:
+        def refused(tx: Transaction) -> None:
+            put("mine")(tx)
+            raise NotAllowed("no")
+
+        before = committed(store)
+        with store.together(), store.together():
+            result, no, after = store.submit(put("result")), store.submit(refused), store.submit(put("after"))
+
+        assert isinstance(no.exception(), NotAllowed)
+        assert (result.result(), after.result()) == (1, 1)
+        assert [has(store, name) for name in ("result", "mine", "after")] == [True, False, True]
+        assert committed(store) == before + 1
+
+    def test_an_error_in_the_block_takes_back_nothing_that_was_submitted(self, store: Store) -> None:
+        def interrupted() -> None:
+            with store.together():
+                handed_in.append(store.submit(put("x")))
+                raise KeyError
+
+        handed_in: list[Any] = []
+        with pytest.raises(KeyError):
+            interrupted()
+
+        assert handed_in[0].result() == 1
+
+    def test_who_was_started_in_a_block_is_no_part_of_it(self, store: Store) -> None:
+        async def late() -> int:
+            await asyncio.sleep(0)
+            return await asyncio.wrap_future(store.submit(put("late")))
+
+        async def both() -> list[int]:
+            with store.together():
+                task = asyncio.create_task(late())
+                mine = store.submit(put("mine"))
+                other = contextvars.copy_context()
+                with ThreadPoolExecutor(1) as pool:
+                    assert pool.submit(other.run, lambda: store.submit(put("thread")).result(30)).result() == 1
+            return [await task, await asyncio.wrap_future(mine)]
+
+        assert asyncio.run(both()) == [1, 1]
+
+    def test_what_was_taken_back_in_a_block_is_not_written(self, store: Store) -> None:
+        with store.together():
+            gone, stays = store.submit(put("gone")), store.submit(put("stays"))
+            assert gone.cancel()
+
+        assert stays.result() == 1
+        assert [has(store, name) for name in ("gone", "stays")] == [False, True]
+
+    def test_places_grow_and_none_that_was_committed_is_given_again(self, open_store: Callable[[], Store]) -> None:
+        def place(tx: Transaction) -> int:
+            return tx.place()
+
+        def refused(tx: Transaction) -> None:
+            tx.place()
+            raise NotAllowed("no")
+
+        store = open_store()
+        given = [store.submit(place).result()]
+        with store.together():
+            futures = [store.submit(place), store.submit(refused), store.submit(place)]
+        given += [future.result() for future in (futures[0], futures[2])]
+        store.close()
+        store = open_store()
+        given.append(store.submit(place).result())
+        store.close()
+
+        assert given == sorted(set(given))
+
+    def test_reads_inside_a_block_see_one_state(self, store: Store) -> None:
+        with store.reading(), store.reading():
+            before = has(store, "later")
+            later = store.submit(put("later"))
+            inside = [has(store, "later") for _ in range(100)]
+
+        assert (before, any(inside)) == (False, False)
+        assert later.result() == 1
+        assert has(store, "later")
 
     def test_many_threads_write_and_read(self, store: Store) -> None:
         def work(number: int) -> bool:

@@ -42,7 +42,6 @@ BROKEN = "(select run_id from runs where chat_id = 'broken')"
 MESSAGE = "(select input_digest from runs where chat_id = 'broken')"
 ARGUMENTS = f"(select arguments_digest from calls where kind = 'tool' and run_id = {BROKEN})"
 RESULT = "(select value_digest from calls where value_digest is not null)"
-ROOT = f"(select root from checkpoints where run_id = {BROKEN})"
 
 RUN_DAMAGE = {
     "message": f"update blobs set body = x'7b7d' where digest = {MESSAGE}",
@@ -56,7 +55,8 @@ CALL_DAMAGE = {
     "usage": "update calls set usage = x'ff' where value_digest is not null",
 }
 CHECKPOINT_DAMAGE = {
-    "root": f"update nodes set body = cast(body || x'20' as blob) where digest = {ROOT}",
+    "root": f"update checkpoints set body = cast(body || x'20' as blob) where run_id = {BROKEN}",
+    "no root": f"update checkpoints set body = null where run_id = {BROKEN}",
     "position": f"update checkpoints set position = x'7b7d' where run_id = {BROKEN}",
     "seal": f"update checkpoints set seal = 'x' where run_id = {BROKEN}",
     "other checkpoint": f"update checkpoints set run_id = {BROKEN}, seq = seq + 100 where run_id <> {BROKEN}",
@@ -157,11 +157,12 @@ def test_a_sound_older_checkpoint_does_not_stand_in_for_a_damaged_newest_one(wor
 
 def test_every_node_of_a_checkpoint_is_verified_when_it_is_read(world: World, run: Run) -> None:
     loaded = world.journal.resume_point(run.run_id)
-    nodes = [loaded.root, loaded.tree.value(loaded.root)["history"]]
-    nodes += loaded.tree.list(nodes[1])
+    history = loaded.tree.value(loaded.root)["history"]
+    places = [f"checkpoints set body = {{}} where root = '{loaded.root}'"]
+    places += [f"nodes set body = {{}} where digest = '{digest}'" for digest in (history, *loaded.tree.list(history))]
 
-    for victim in nodes:
-        tamper(world, f"update nodes set body = cast(body || x'00' as blob) where digest = '{victim}'")
+    for place in places:
+        tamper(world, f"update {place.format("cast(body || x'00' as blob)")}")
 
         def read_all() -> None:
             point = world.journal.resume_point(run.run_id)
@@ -170,7 +171,7 @@ def test_every_node_of_a_checkpoint_is_verified_when_it_is_read(world: World, ru
 
         with pytest.raises(CheckpointCorrupt):
             read_all()
-        tamper(world, f"update nodes set body = substr(body, 1, length(body) - 1) where digest = '{victim}'")
+        tamper(world, f"update {place.format('substr(body, 1, length(body) - 1)')}")
         read_all()
 
 

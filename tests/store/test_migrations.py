@@ -130,6 +130,7 @@ def test_a_stored_journal_opens_and_goes_on(golden: Path, tmp_path: Path) -> Non
 
     world = World(tmp_path / "journal")
 
+    assert schema_of(tmp_path / "journal" / "journal.db") == SNAPSHOT.read_text(encoding="utf-8")
     (held,) = world.journal.unfinished()
     assert held.hold is not None
     assert (held.title, held.state, held.hold.reason) == ("A title", RunState.HELD, HoldReason.OUTCOME_UNKNOWN)
@@ -150,7 +151,7 @@ def used_queries() -> Iterator[str]:
             if not isinstance(node, ast.Call) or not node.args:
                 continue
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            place = {"one": 0, "all": 0, "change": 0, "peek": 1}.get(name)
+            place = {"one": 0, "all": 0, "change": 0, "change_each": 0, "peek": 1}.get(name)
             value = node.args[place] if place is not None and len(node.args) > place else None
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
                 yield value.value
@@ -176,7 +177,7 @@ def test_every_query_is_valid_sql_with_named_values(tmp_path: Path) -> None:
         ("run_of_message", "one_run_per_message"),
         ("unfinished_runs", "unfinished_runs"),
         ("call_at_key", "one_call_per_key"),
-        ("open_calls_of_run", "open_calls"),
+        ("open_calls_of_run", "one_call_per_key"),
         ("newest_checkpoint", "checkpoints_of_run"),
         ("waiting_inputs", "waiting_inputs"),
         ("list_held", "held_runs"),

@@ -110,7 +110,7 @@ def test_nothing_of_a_removed_run_is_left_but_its_tombstones(world: World) -> No
         assert f"git push chat {number}".encode() not in raw
         assert f"answer {number}".encode() not in raw
     assert b"git push chat 2" in raw
-    assert (counts["runs"], counts["calls"], counts["attempts"], counts["checkpoints"], counts["inputs"]) == (1, 2, 2, 1, 1)
+    assert (counts["runs"], counts["calls"], counts["attempts"], counts["checkpoints"], counts["inputs"]) == (1, 2, 0, 1, 1)
     assert counts["tombstones"] == 4
     assert len(runs) == 3
 
@@ -166,7 +166,7 @@ def test_of_a_run_whose_state_cannot_be_read_every_checkpoint_stays(world: World
 
 def test_a_run_with_many_rows_goes_in_several_transactions(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     run = world.admit("chat", "first")
-    for step in range(1, 40):
+    for step in range(1, 60):
         world.done(run, model(step), step)
     world.journal.close_run(run.run_id, run.token, RunState.COMPLETED, "bye", world.point(), []).result()
     turn(world, "chat", 2)
@@ -379,7 +379,8 @@ def test_every_column_that_refers_to_a_body_is_looked_at(world: World) -> None:
 
     assert {(table, column) for column, table in looked} >= referring
     assert len(referring) >= 10
-    assert roots == {("checkpoints", "root")}
+    assert roots == set()  # a checkpoint holds its root itself
+    assert "c.body" in queries.load("sqlite")["kept_roots"]
 
 
 def test_a_part_that_two_chats_share_stays_for_the_one_that_is_left(world: World) -> None:
@@ -434,7 +435,7 @@ def test_a_body_that_is_about_to_be_named_keeps_its_file(world: World, monkeypat
     body = codec.body(f"{BIG} chat 1")
     flight: list[Any] = []
 
-    while_it_collects(world, monkeypatch, lambda: flight.append(world.journal._store.keep([body])))
+    while_it_collects(world, monkeypatch, lambda: flight.append(world.journal._store.keep([(body.digest, body.data)])))
     world.journal.finish_call(call.call_id, Outcome.OK, f"{BIG} chat 1").result()
     flight[0].release()
 
@@ -473,13 +474,13 @@ def test_a_run_that_ends_while_it_is_collected_keeps_what_its_checkpoints_name(w
 
 
 def test_what_a_chat_does_not_hand_in_again_is_not_collected(world: World) -> None:
-    """A state that returns to an earlier one hands in nothing: all of it was known."""
+    """A state that returns to an earlier one hands in its root and nothing else: all of it was known."""
     run = world.admit("chat", "m")
     known = world.journal.known("chat")
 
     def point(text: str) -> ResumePoint:
         pack = Pack(world.masker, known)
-        root = pack.put({"history": pack.list([pack.put(text)])})
+        root = pack.root({"history": pack.list([pack.put(text)])})
         return ResumePoint(root, pack.nodes, {"A0": 1})
 
     def save(made: ResumePoint) -> None:
@@ -491,7 +492,7 @@ def test_what_a_chat_does_not_hand_in_again_is_not_collected(world: World) -> No
         save(point(f"{number}"))
     world.journal.prune(FEW)
     again = point("first")
-    assert again.nodes == {}
+    assert list(again.nodes) == [again.root]
     save(again)
 
     is_readable(world)
@@ -500,7 +501,7 @@ def test_what_a_chat_does_not_hand_in_again_is_not_collected(world: World) -> No
         save(point(f"{number}"))
     world.journal.forget_known("chat")
     world.journal.prune(FEW)
-    assert point("first").nodes != {}
+    assert len(point("first").nodes) > 1
     save(point("first"))
     is_readable(world)
 
@@ -579,7 +580,7 @@ def test_a_round_can_be_stopped_between_any_two_batches_and_begun_again(world: W
         is_readable(world)
         tables(world)
 
-    assert rounds > 6
+    assert rounds > 4
     assert len(left(world)) == 1
     assert world.journal.plan(FEW).bytes == 0
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from journal import codec
 from journal.errors import CheckpointCorrupt
 from journal.ids import Digest
 from journal.masking import Masker, Secret
-from journal.trees import FAN_OUT, Pack, Tree
+from journal.trees import FAN_OUT, Growing, Pack, Tree
 
 OPEN = Masker(list)
 
@@ -103,3 +105,74 @@ def test_a_value_is_no_list_and_a_list_is_no_value() -> None:
         tree.value(root)
     with pytest.raises(CheckpointCorrupt):
         tree.list(tree.list(root)[0])
+
+
+class Chat:
+    """A growing list that is packed again and again, and the nodes that a journal has of it."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[Digest, bytes] = {}
+        self.growing = Growing()
+
+    def pack(self, items: list[Digest], *, is_stored: bool = True) -> tuple[Any, dict[Digest, bytes]]:
+        pack = Pack(OPEN, self.nodes.keys())
+        grown = self.growing.update(pack, items)
+        if is_stored:
+            self.nodes |= pack.nodes
+        return grown, pack.nodes
+
+    def read(self, grown: Any) -> list[Digest]:
+        return Tree(self.nodes.__getitem__).list(grown)
+
+
+def digests(count: int) -> list[Digest]:
+    return [codec.digest(str(number).encode()) for number in range(count)]
+
+
+def test_a_growing_list_comes_back_in_order_after_every_step() -> None:
+    chat, items = Chat(), digests(700)
+
+    for count in range(len(items) + 1):
+        grown, _ = chat.pack(items[:count])
+        assert chat.read(grown) == items[:count]
+
+
+def test_to_append_writes_seldom_and_costs_the_same_in_a_long_list() -> None:
+    chat, items = Chat(), digests(5000)
+    cost = []
+    for count in range(len(items)):
+        grown, new = chat.pack(items[:count])
+        cost.append(sum(len(body) for body in new.values()) + len(codec.encode(grown)))
+
+    assert max(cost) <= 3000
+    assert sum(cost[4000:]) <= 1.3 * sum(cost[1000:2000])
+
+
+@pytest.mark.parametrize("at", [0, 1, 100, 699])
+def test_a_growing_list_may_change_anywhere(at: int) -> None:
+    chat, items = Chat(), digests(700)
+    chat.pack(items)
+
+    for changed in ([*items[:at], codec.digest(b"other"), *items[at + 1 :]], items[:at], items):
+        grown, _ = chat.pack(changed)
+        assert chat.read(grown) == changed
+
+
+def test_what_was_not_stored_is_handed_in_again() -> None:
+    chat, items = Chat(), digests(100)
+    chat.pack(items[:50])
+    chat.pack(items[:90], is_stored=False)
+
+    grown, _ = chat.pack(items)
+
+    assert chat.read(grown) == items
+
+
+def test_what_the_journal_let_go_is_handed_in_again() -> None:
+    chat, items = Chat(), digests(100)
+    chat.pack(items)
+    chat.nodes.clear()
+
+    grown, _ = chat.pack([*items, codec.digest(b"one more")])
+
+    assert chat.read(grown) == [*items, codec.digest(b"one more")]

@@ -47,6 +47,20 @@ select c.*, a.body as arguments_body, x.body as extra_body, null as value_body, 
  where c.run_id = :run_id and c.outcome is null and c.abandoned = 0
  order by c.seq
 
+-- model_call_of --
+-- The model call whose answer asked for a tool call, without its bodies.
+select seq, value_lossy
+  from calls
+ where run_id = :run_id and path = :path and step = :step and kind = 'model' and ordinal = 0 and abandoned = 0
+
+-- keep_attempt --
+-- The first attempt stands in its call until there is a second one.
+insert into attempts (call_id, number, reason, token, seq, boot_id, started_at)
+select call_id, attempts, 'first', token, seq, boot_id, started_at
+  from calls
+ where call_id = :call_id and attempts = 1
+    on conflict (call_id, number) do nothing
+
 -- add_attempt --
 insert into attempts (call_id, number, reason, token, seq, boot_id, started_at)
 values (:call_id, :number, :reason, :token, :seq, :boot_id, :now)
@@ -63,7 +77,7 @@ update calls
    and attempts = :attempts and allowance = :allowance
 
 -- finish_call --
--- The first result wins: an outcome is written once.
+-- The first result wins: an outcome is written once, for the attempt that it belongs to.
 update calls
    set outcome       = :outcome,
        value_digest  = :value_digest,
@@ -75,7 +89,7 @@ update calls
        origin        = :origin,
        ended_at      = :now,
        allowance     = 0
- where call_id = :call_id and outcome is null and attempts = :attempts
+ where call_id = :call_id and outcome is null and abandoned = 0 and attempts = :attempts and token = :token
 
 -- reopen_call --
 update calls
@@ -107,7 +121,7 @@ update calls
 
 -- abandon_calls --
 update calls
-   set abandoned = 1
+   set abandoned = seq
  where run_id = :run_id and seq >= :seq and abandoned = 0
 
 -- add_evidence --

@@ -18,11 +18,6 @@ select c.run_id
   join calls c on c.call_id = e.call_id
  where e.value_digest = :digest
 
--- all_checkpoints --
-select run_id, root
-  from checkpoints
- order by seq
-
 -- texts_of_runs --
 select run_id, title as text, hold_facts as body
   from runs

@@ -127,8 +127,8 @@ delete from checkpoints
 
 -- kept_roots --
 -- The resume points that there are; for a plan without those of runs that would go (a JSON list) and superseded ones.
-select root
-  from (select c.root, c.checkpoint_id, c.run_id, r.state, r.hold_reason,
+select root, body
+  from (select c.root, c.body, c.checkpoint_id, c.run_id, r.state, r.hold_reason,
                row_number() over (partition by c.run_id order by c.seq desc) as age
           from checkpoints c
           join runs r on r.run_id = c.run_id)

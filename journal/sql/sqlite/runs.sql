@@ -8,7 +8,7 @@ values (:chat_id, :now, :now)
 -- add_run --
 insert into runs (run_id, chat_id, input_id, input_digest, title, state, version, token, mode,
                   created_at, changed_at, boot_id)
-values (:run_id, :chat_id, :input_id, :input_digest, :title, 'running', 1, 1, :mode,
+values (:run_id, :chat_id, :input_id, :input_digest, :title, 'running', 1, :token, :mode,
         :now, :now, :boot_id)
 
 -- run --
@@ -102,35 +102,30 @@ update runs
        changed_at    = :now
  where run_id = :run_id and state = :old_state and version = :old_version
 
--- enter_run --
--- The fence: no write for a run that does not run, or under an old token.
-update runs
-   set changed_at = :now
- where run_id = :run_id and state = 'running' and token = :token
-
 -- clear_recoveries --
 update runs
    set recoveries = 0
  where run_id = :run_id and recoveries > 0
 
 -- note_checkpoint --
+-- Fenced, too: no checkpoint of a run that does not run, or under an old token.
 update runs
-   set checkpoint_seq = :seq
- where run_id = :run_id
+   set checkpoint_seq = :seq, changed_at = :now
+ where run_id = :run_id and state = 'running' and token = :token
 
 -- run_fence --
-select state, token, chat_id, hold_reason
+select state, token, recoveries, chat_id, hold_reason
   from runs
  where run_id = :run_id
 
 -- add_event --
-insert into events (at, kind, run_id, call_id, version, boot_id, facts)
-values (:at, :kind, :run_id, :call_id, :version, :boot_id, :facts)
-returning seq
+insert into events (seq, at, kind, run_id, call_id, version, boot_id, facts)
+values (:seq, :at, :kind, :run_id, :call_id, :version, :boot_id, :facts)
 
 -- head --
-select max(seq) as seq
-  from events
+select place as seq
+  from batches
+ where one = 1
 
 -- events_of_run --
 select seq, at, kind, call_id, version, facts
@@ -159,11 +154,17 @@ select body
  where digest = :digest
 
 -- add_checkpoint --
-insert into checkpoints (run_id, seq, root, position, seal, created_at)
-values (:run_id, :seq, :root, :position, :seal, :now)
+insert into checkpoints (run_id, seq, root, body, position, seal, created_at)
+values (:run_id, :seq, :root, :body, :position, :seal, :now)
+
+-- root_of_run --
+select body
+  from checkpoints
+ where run_id = :run_id and root = :root and body is not null
+ limit 1
 
 -- newest_checkpoint --
-select seq, root, position, seal
+select seq, root, body, position, seal
   from checkpoints
  where run_id = :run_id
  order by seq desc

@@ -12,7 +12,7 @@ CREATE TABLE attempts (
 CREATE TABLE batches (
     one    integer primary key check (one = 1),
     number integer not null
-, journal_id text not null default '', generation integer not null default 1, heads integer not null default 0 check (heads in (0, 1))) strict;
+, journal_id text not null default '', generation integer not null default 1, heads integer not null default 0 check (heads in (0, 1)), place integer not null default 0) strict;
 
 CREATE TABLE blobs (
     blob_id integer primary key,
@@ -27,8 +27,8 @@ CREATE TABLE boots (
     facts      blob    not null
 ) strict;
 
-CREATE TABLE calls (
-    call_id          text    primary key,
+CREATE TABLE "calls" (
+    call_id          text    not null unique,
     run_id           text    not null references runs (run_id),
     path             text    not null,
     step             integer not null,
@@ -54,10 +54,10 @@ CREATE TABLE calls (
     usage            blob,
     started_at       integer not null,
     ended_at         integer,
-    seq              integer not null,
+    seq              integer primary key,
     origin           text    not null default 'ran' check (origin in ('ran', 'decision')),
     served           integer not null default 0,
-    abandoned        integer not null default 0 check (abandoned in (0, 1)),
+    abandoned        integer not null default 0 check (abandoned in (0, seq)),
     check ((outcome is null) = (result_digest is null)),
     check ((outcome is null) = (ended_at is null))
 ) strict;
@@ -68,11 +68,12 @@ CREATE TABLE chats (
     changed_at integer not null
 ) strict;
 
-CREATE TABLE checkpoints (
+CREATE TABLE "checkpoints" (
     checkpoint_id integer primary key,
     run_id        text    not null references runs (run_id),
     seq           integer not null,
-    root          text    not null references nodes (digest),
+    root          text    not null,
+    body          blob,
     position      blob    not null,
     seal          text    not null,
     created_at    integer not null
@@ -118,8 +119,8 @@ CREATE TABLE documents (
     primary key (document_id, revision)
 ) strict;
 
-CREATE TABLE events (
-    seq     integer primary key autoincrement,
+CREATE TABLE "events" (
+    seq     integer primary key,
     at      integer not null,
     kind    text    not null,
     run_id  text    references runs (run_id),
@@ -239,8 +240,6 @@ CREATE TABLE tombstones (
     primary key (chat_id, input_id)
 ) strict;
 
-CREATE INDEX calls_of_run on calls (run_id, seq);
-
 CREATE UNIQUE INDEX checkpoints_of_run on checkpoints (run_id, seq);
 
 CREATE INDEX children_of_calls on runs (parent_call_id) where parent_call_id is not null;
@@ -272,7 +271,7 @@ CREATE INDEX holds_of_calls on runs (hold_call_id) where hold_call_id is not nul
 
 CREATE INDEX inputs_of_run on inputs (run_id, seq);
 
-CREATE UNIQUE INDEX one_call_per_key on calls (run_id, path, step, kind, ordinal) where abandoned = 0;
+CREATE UNIQUE INDEX one_call_per_key on calls (run_id, path, step, kind, ordinal, abandoned);
 
 CREATE UNIQUE INDEX one_evidence_per_result on evidence (call_id, kind, result_digest);
 
@@ -280,8 +279,6 @@ CREATE UNIQUE INDEX one_run_per_message on runs (chat_id, input_id) where parent
 
 CREATE UNIQUE INDEX one_unfinished_run_per_chat on runs (chat_id)
     where parent_call_id is null and state in ('queued', 'running', 'held');
-
-CREATE INDEX open_calls on calls (run_id, seq) where outcome is null and abandoned = 0;
 
 CREATE INDEX open_inputs_of_run on inputs (run_id) where state in ('waiting', 'offered');
 

@@ -3,12 +3,12 @@
 -- mark_batch --
 -- No row means that the file is not in the state in which this process left it.
 update batches
-   set number = :number, heads = max(heads, :heads)
+   set number = :number, place = :place, heads = max(heads, :heads)
  where one = 1 and number = :before
 returning generation
 
 -- batch_number --
-select number
+select number, place
   from batches
  where one = 1
 
@@ -63,7 +63,7 @@ select node_id as id, digest, body
  limit :most
 
 -- checkpoints_after --
-select checkpoint_id as id, run_id, seq, root, position, seal
+select checkpoint_id as id, run_id, seq, root, body, position, seal
   from checkpoints
  where checkpoint_id > :after
  order by checkpoint_id
