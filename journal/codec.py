@@ -21,6 +21,7 @@ from .ids import Digest
 
 MAX_DEPTH = 200
 _LONG = 64 * 1024
+_DEEPEST_WORDS = 50
 _WIDE_INT_BITS = 512
 _TAG = "$"
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -186,7 +187,7 @@ def _words(value: Any, inside: frozenset[int]) -> str:
     is_error = isinstance(value, BaseException) and kind.__repr__ is BaseException.__repr__
     if not (is_error or kind in (list, tuple, dict) or isinstance(value, set | frozenset)):
         return repr(value)
-    if id(value) in inside:
+    if id(value) in inside or len(inside) >= _DEEPEST_WORDS:  # else the stack of the process would decide
         return "[...]" if kind is list else "{...}" if kind is dict else "..."
     inside |= {id(value)}
     if kind is dict:

@@ -38,8 +38,8 @@ def is_plain(value: Any) -> bool:
 @examples(60)
 @given(RECIPES)
 def test_what_comes_back_is_the_plain_value(recipe: Recipe) -> None:
-    plain = codec.plain(build(recipe))
-    data = codec.encode(build(recipe))
+    value = build(recipe)
+    plain, data = codec.plain(value), codec.encode(value)
 
     assert is_plain(plain)
     assert is_same(codec.decode(data), plain)
