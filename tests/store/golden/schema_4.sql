@@ -287,5 +287,4 @@ CREATE INDEX ends_of_runs on events (seq, boot_id, run_id) where kind in ('run_c
 CREATE INDEX claims_of_runs on events (boot_id, run_id) where kind = 'run_claimed';
 CREATE UNIQUE INDEX one_call_per_key on calls (run_id, path, step, kind, ordinal, abandoned);
 CREATE UNIQUE INDEX checkpoints_of_run on checkpoints (run_id, seq);
-DELETE FROM "sqlite_sequence";
 COMMIT;
