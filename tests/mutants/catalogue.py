@@ -80,14 +80,14 @@ MUTANTS = (
     Mutant(
         "an error of COMMIT is taken for not committed",
         "journal/store/sqlite.py",
-        "            if not self._found_after_all(number):\n                raise failure from error\n",
+        "            if not self._found_after_all(number, transaction.last):\n                raise failure from error\n",
         "            raise failure from error\n",
         (STORE + "::test_what_is_found_after_an_error_of_commit_is_the_answer",),
     ),
     Mutant(
         "an error of COMMIT is taken for committed",
         "journal/store/sqlite.py",
-        "            if not self._found_after_all(number):\n                raise failure from error\n",
+        "            if not self._found_after_all(number, transaction.last):\n                raise failure from error\n",
         "            self._let_go()\n",
         (STORE + "::test_what_is_found_after_an_error_of_commit_is_the_answer",),
     ),

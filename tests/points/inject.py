@@ -299,9 +299,9 @@ def install() -> None:
     )
     really_connect = sqlite3.connect
     sqlite3.connect = lambda *args, **kwargs: really_connect(*args, **{"factory": Spy, **kwargs})
-    if not hasattr(sqlite, "_MERGE_PAGES"):
-        raise AttributeError("The store has no _MERGE_PAGES any more: make the log be merged within a turn in another way.")
-    sqlite._MERGE_PAGES = MERGE_PAGES
+    if not hasattr(sqlite, "MERGE_PAGES"):
+        raise AttributeError("The store has no MERGE_PAGES any more: make the log be merged within a turn in another way.")
+    sqlite.MERGE_PAGES = MERGE_PAGES
     wrap_submit(sqlite.SqliteStore)
     for door in sorted({door.partition(".")[0] for door in catalogue.DOORS}):
         wrap_door(service.Journal, door)
