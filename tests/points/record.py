@@ -118,4 +118,5 @@ def _read_whole(tree: Any, root: dict[str, Any]) -> None:
         for part in ("bulks", "topics"):
             for record in tree.list(agent[part]):
                 tree.value(record)
-        tree.value(agent["current"])
+        for message in tree.list(agent["current"]["children"]):
+            tree.value(message)
