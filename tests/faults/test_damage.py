@@ -207,14 +207,14 @@ def _records(world: World, run: Run) -> set[tuple[str, str, str, str]]:
     """Where each body lies that a run needs: table, column, and the row by its key."""
     point = world.journal.resume_point(run.run_id)
     history = point.tree.value(point.root)["history"]
-    nodes = {point.root, history, *point.tree.list(history)}
+    nodes = {history, *point.tree.list(history)}
     calls = world.journal.calls(run.run_id)
     values = [call.value for call in calls if call.outcome] + [call.arguments for call in calls] + [run.input]
     bodies = {codec.body(value).digest for value in values}
     return (
         {("nodes", "body", "digest", name) for name in nodes}
         | {("blobs", "body", "digest", name) for name in bodies}
-        | {("checkpoints", column, "seq", str(point.seq)) for column in ("position", "seal", "root")}
+        | {("checkpoints", column, "seq", str(point.seq)) for column in ("position", "seal", "root", "body")}
     )
 
 
