@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from journal.errors import JournalError
 from tests.points import plan, run
 from tests.points.catalogue import POINTS
 from tests.points.play import Case, NotPassed, Stage, play, stage
@@ -57,7 +58,7 @@ def tried(on: Stage, case: Case) -> dict[str, Any]:
         except NotPassed as error:
             why = str(error)
             continue
-        except (AssertionError, OSError) as error:  # a server that cannot be started is a failure of this case
+        except (AssertionError, OSError, JournalError) as error:  # also a server that does not start, a record that cannot be read
             return {"case": case.name, "ok": False, "why": str(error)}
         traces = played.traces[len(STORIES[case.story].before) :]
         strange = sorted({name for trace in traces for name in plan.unknown(trace)})
