@@ -78,6 +78,8 @@ def translated(error: sqlite3.Error) -> JournalError:
     """An error of SQLite in the journal's words. The original stays its cause."""
     code = getattr(error, "sqlite_errorcode", None)
     match code if code is None else code & 0xFF:
+        case None if "decode to UTF-8" in str(error):  # Python's own complaint about a stored text
+            return JournalDamaged("A text in it is not what was written.")
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StoreLocked()
         case sqlite3.SQLITE_FULL:

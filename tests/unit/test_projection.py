@@ -83,7 +83,7 @@ class Journal:
     def texts(self, point: ResumePoint) -> list[str]:
         tree = Tree(lambda digest: self.nodes[digest])
         root = tree.value(point.root)
-        topic = tree.value(root["agents"][0]["current"])
+        topic = root["agents"][0]["current"]
         messages = [tree.value(each)["value"]["text"] for each in tree.list(topic["children"])]
         lines = [tree.value(each)["text"] for each in tree.list(root["log"]["items"])]
         assert messages == lines
