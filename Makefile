@@ -24,7 +24,7 @@ For example: make host A0_ROOT=/path/to/agent-zero A0_PYTHON=/path/to/venv/bin/p
 endef
 export needs A0_ROOT A0_PYTHON
 
-.PHONY: help demo test quick faults lint points crash mutants host host-cost bench pins setup clean
+.PHONY: help demo test quick faults recovery lint points crash mutants host host-cost bench pins setup clean
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -40,6 +40,9 @@ quick: ## the inner loop: no crash tests, no browser
 
 faults: ## break the journal in every way that we know, one line for each, with counts (EXAMPLES= of each property, ARGS=)
 	@$(run) --faults env FAULTS_EXAMPLES="$(or $(EXAMPLES),500)" python -m pytest -m "faults or properties" -q tests/unit tests/store tests/faults $(ARGS)
+
+recovery: ## recovery that cannot hurt: crash loops, ten crashes of one run, kills while a chat is brought back
+	@$(run) python -m pytest tests/recovery $(ARGS)
 
 lint: ## ruff and mypy
 	@$(run) ruff check .

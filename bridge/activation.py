@@ -17,6 +17,7 @@ from . import paths
 from .projection import Projector
 from .service import Service
 from .session import Phase, Session
+from .turnstile import Turnstile
 from .undo import UndoLog
 from .upkeep import Upkeep
 
@@ -34,6 +35,8 @@ class Activation:
     code: str  # digest of the code that this was made from
     settings: dict[str, Any]
     handlers: Mapping[str, Callable[..., Any]]  # of the code that this was made from: a purge brings other classes
+    own_files: Mapping[str, str]  # digests of the plugin's files at this moment
+    pinned_files: Mapping[str, str]  # digests of the host's files, as reviewed
     undo: UndoLog = field(default_factory=UndoLog)
     sessions: dict[str, Session] = field(default_factory=dict)
     projectors: dict[str, Projector] = field(default_factory=dict)
@@ -41,17 +44,21 @@ class Activation:
     claiming: set[tuple[str, str]] = field(default_factory=set)
     closing: set[str] = field(default_factory=set)  # chats whose run is closed and whose task is ending
     unprotected: set[str] = field(default_factory=set)
+    changed: dict[str, list[str]] = field(default_factory=lambda: {"plugin": [], "host": [], "journal": []})
     store_problem: str | None = None
     closed: bool = False
+    careful: bool = False  # a process ended during recovery: runs go on one at a time
     lock: threading.RLock = field(default_factory=threading.RLock)
     upkeep: Upkeep = field(default_factory=Upkeep)
     service: Service = field(init=False)
+    launches: Turnstile = field(init=False)
     on_release: Callable[[Run], None] = field(init=False)
     _chat_locks: dict[str, threading.RLock] = field(default_factory=dict)
     _tasks: set[Any] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.service = Service(self)
+        self.launches = Turnstile(self.settings["resume_parallel"])
 
     @property
     def is_on(self) -> bool:

@@ -12,16 +12,28 @@ from typing import Any
 from . import anchor, guard, notify
 
 PANEL = "open-modal:/plugins/durable_execution/webui/main.html"
+_MOST_NAMES = 8
+_WHOSE = {
+    "plugin": "Of this plugin",
+    "host": "Of Agent Zero, reviewed for this plugin",
+    "journal": "Written to by another program, so its records may not be what was recorded",
+}
+_CHANGED_NEXT = (
+    "If this was an update, restart Agent Zero. If nobody updated anything, find out who changed them, an agent included, "
+    "and put the files back: Agent Zero goes on with the code that it loaded, and a restart compares again."
+)
 _UNREADABLE = "Chats with an unfinished run are not protected now: their record could not be read."
 
 
 def show(data: dict[str, Any]) -> None:
-    """Append to what the host collects: one banner about the runs, and once what a person should know about the place."""
+    """Append to what the host collects: about the runs, about what changed, and once about the place."""
     status = anchor.status()
     if not status["active"]:
         if status["why_not"]["code"] != "off":
             data["banners"].append(_not_active(status["why_not"]))
         return
+    if any(status["changed"].values()):
+        data["banners"].append(_changed(status["changed"]))
     if status["holds"]:
         data["banners"].append(_waiting(int(status["holds"]), status["restored"]))
     if status["notes"]:
@@ -37,6 +49,17 @@ def _not_active(why: dict[str, Any]) -> dict[str, Any]:
         text = f"{text} {_UNREADABLE}"
     kind = "error" if unreadable else "warning"
     return _banner("not-active", kind, "Durable Execution is not active", text)
+
+
+def _changed(changed: dict[str, list[str]]) -> dict[str, Any]:
+    """Files that are not what they were when the plugin was switched on."""
+    parts = [f"{_WHOSE[where]}: {_listed(names)}." for where, names in changed.items() if names]
+    return _banner("changed", "warning", "Files changed while Agent Zero runs", f"{' '.join(parts)}<br>{_CHANGED_NEXT}")
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(html.escape(name) for name in names[:_MOST_NAMES]) + more
 
 
 def _waiting(count: int, restored: str | None) -> dict[str, Any]:

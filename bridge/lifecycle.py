@@ -13,7 +13,22 @@ from typing import Any
 from ..journal.errors import JournalError
 from ..journal.masking import Masker
 from ..journal.service import Journal
-from . import anchor, edition, notify, overrides, paths, policies, preflight, resume, secrets, settings
+from . import (
+    advice,
+    anchor,
+    edition,
+    endings,
+    launching,
+    notify,
+    overrides,
+    paths,
+    policies,
+    preflight,
+    resume,
+    secrets,
+    settings,
+    watching,
+)
 from .activation import Activation
 from .admission import already_shown
 from .handlers import HANDLERS
@@ -52,12 +67,13 @@ def _make(*, live: bool) -> Activation:
     if not verdict.ok:
         raise _NotReady(verdict.code, verdict.files, verdict.text)
     config = settings.load()
-    boot = {"plugin": edition.VERSION, "host": verdict.label, "live": live}
+    files = watching.own_files(), watching.pinned_files(verdict.label)
+    boot = {"plugin": edition.VERSION, "host": verdict.label, "live": live, "memory": endings.memory()}
     masker = Masker(lambda: list(secrets.known()))
     journal = Journal.open(paths.data_folder(), masker=masker, boot=boot, allowlist=policies.POLICIES, other_heads=paths.other_heads())
     notify.journal_opened(journal)
-    active = Activation(journal, verdict.label, verdict.replay or {}, live, edition.CODE, config, HANDLERS, _undo_log())
-    active.on_release = lambda run: resume.released(active, run)
+    active = Activation(journal, verdict.label, verdict.replay or {}, live, edition.CODE, config, HANDLERS, *files, _undo_log())
+    active.on_release = lambda run: launching.released(active, run)
     try:
         overrides.install(paths.ROOT / "overrides", _Journaled(), active.undo)
     except Exception as error:  # whatever a changed host makes of it: undone already, and said
@@ -105,6 +121,7 @@ class _Journaled:
 
 
 def _refuse(code: str, files: list[str], text: str) -> None:
+    text = advice.with_next(code, text)
     anchor.holder().why_not = {"code": code, "files": files, "text": text}
     notify.write(f"{text} {' '.join(files)}".rstrip())
 
@@ -149,7 +166,7 @@ def host_up(data: dict[str, Any]) -> None:
     holder = anchor.holder()
     ready, holder.ready = holder.ready, []
     if active is not None:
-        resume.start_launching(active, ready)
+        launching.start(active, ready)
 
 
 def activate_if_due(*, again: bool = False) -> Activation | None:
@@ -166,8 +183,7 @@ def activate_if_due(*, again: bool = False) -> Activation | None:
         if ready is None:
             return None
         holder.activation = active  # only now: no message comes in between
-    for session in ready:
-        resume.launch(session)
+    launching.start(active, ready)
     return active
 
 
@@ -185,6 +201,8 @@ def tick(data: dict[str, Any]) -> None:
         switched_off_by_hand()
         return
     edition.files_changed()
+    if (active := anchor.active()) is not None:
+        watching.look(active)
     why = anchor.holder().why_not
     active = activate_if_due(again=why is not None and why["code"] in MAY_PASS)
     if active is not None:

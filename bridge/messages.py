@@ -5,6 +5,7 @@ What counts as delivered is what stands in the history; no flag is trusted.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..journal.ids import InputId
@@ -136,11 +137,22 @@ def next_is_recorded(session: Session) -> bool:
 def note_lost_state(session: Session, agent: Any) -> None:
     """Tell the model once what was lost with the process; an older note gives way."""
     lost, session.volatile = session.volatile, []
-    for record in [*agent.history.topics, agent.history.current]:
-        record.messages = [m for m in record.messages if m.id != NOTE_ID]
+    for topic in _topics(agent.history):
+        topic.messages = [m for m in topic.messages if m.id != NOTE_ID]
     text = "Agent Zero was restarted during this turn. These were lost: " + "; ".join(lost) + "."
     content = agent.parse_prompt("fw.warning.md", message=text)
     agent.hist_add_message(False, content=content, id=NOTE_ID)
+
+
+def _topics(history: Any) -> Iterator[Any]:
+    """Every topic of a history, those that were summed up into bulks too."""
+    records = [*history.bulks, *history.topics, history.current]
+    while records:
+        record = records.pop()
+        if hasattr(record, "messages"):
+            yield record
+        else:
+            records.extend(getattr(record, "records", ()))
 
 
 async def intervention_start(active: Activation, agent: Any) -> None:

@@ -57,7 +57,9 @@ def held(session: Session, hold: Hold) -> None:
     if ctx is None:
         return
     text = hold_text(session, hold)
-    warn(ctx, "Waiting for your decision", text, f"durable-hold-{session.run.run_id}-{hold.since}")
+    ident = f"durable-hold-{session.run.run_id}-{hold.call_id or hold.reason.value}"
+    if not any(item.id == ident and item.content == text for item in ctx.log.logs):  # said once, however often it crashes there
+        warn(ctx, "Waiting for your decision", text, ident)
     badge(ctx, session.run, text, hold.since)
     ctx.log.set_progress("On hold: open Recovery to decide", 0, False)
     refresh()

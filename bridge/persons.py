@@ -88,6 +88,7 @@ def remove_start(active: Activation, data: dict[str, Any]) -> None:
     if session is None:
         return
     if _file_vanished(session):
+        session.fresh = False  # the host drops the chat from memory now: a decision has to load it again
         session.wait_for_person(waiting.commit(active.journal.hold_run(session.run.run_id, HoldReason.CHAT_GONE, text=CHAT_GONE)))
     else:
         _stop_by_person(active, session, "the chat was deleted", data)

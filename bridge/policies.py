@@ -17,7 +17,7 @@ from ..journal.replay import Allowlist, Policy
 
 POLICIES: Allowlist = {
     "response": Policy("Hands the final answer to the chat, where no integration delivers it."),
-    "wait": Policy("Waits, at most until the recorded moment."),
+    "wait": Policy("Waits, at most until the recorded moment.", idle=True),
 }
 """Policies in force. `durable_plan`, `call_subordinate` and `parallel` come with child runs and documents."""
 

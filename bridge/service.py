@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..journal.decisions import RESTORABLE
 from ..journal.errors import JournalError
-from ..journal.records import Choice, Decision, Run
-from . import edition, notify, waiting
+from ..journal.records import Choice, Decision, Run, Selection
+from ..journal.selections import Offer
+from . import edition, notify, restoring, waiting
 
 if TYPE_CHECKING:
     from .activation import Activation
+
+
+_RESTORABLE = {reason.value for reason in RESTORABLE}
+_NOTHING = {"id": "", "title": "Go back to a saved state", "preview": "", "digest": "", "at": 0, "allowed": False}
+_NOTHING |= {"needs_note": False, "needs_ack": False, "ends_run": False}
+
+
+def _offered(offer: Offer) -> dict[str, Any]:
+    shown = {name: getattr(offer, name) for name in ("title", "preview", "digest", "at", "needs_ack", "ends_run")}
+    return {"id": offer.selection, "needs_note": False, **shown}
 
 
 class Service:
@@ -38,6 +50,7 @@ class Service:
             "store_problem": problem,
             "restored": notify.put_back(active.journal) or None,
             "notes": active.journal.notes,
+            "changed": active.changed,
             "protected_from_next_message": sorted(active.unprotected),
             "unrecorded": [
                 "scheduled tasks",
@@ -55,7 +68,22 @@ class Service:
     def recovery_run(self, run_id: str) -> dict[str, Any]:
         view = self._active.journal.run_view(run_id)
         self._name(view["run"])
+        view["restore"] = self._restore(view["run"])
         return view
+
+    def _restore(self, run: dict[str, Any]) -> list[dict[str, Any]]:
+        """The states to go on from, where that is what a person is asked."""
+        if run["state"] != "held" or run["reason"]["code"] not in _RESTORABLE:
+            return []
+        found, why = self._active.journal.restore_offers(run["run_id"], restoring.usable(self._active, run["run_id"]))
+        if not found:
+            return [{**_NOTHING, "reason": why}]
+        return [{**_offered(offer), "allowed": True, "reason": ""} for offer in found]
+
+    def recovery_restore(self, **facts: Any) -> dict[str, Any]:
+        usable = restoring.usable(self._active, facts["run_id"])
+        run = self._active.journal.choose_state(Selection(**facts), usable).result(waiting.PATIENT_S)
+        return self._went_on(run)
 
     def recovery_decide(self, *, decision: str, **facts: Any) -> dict[str, Any]:
         run = self._active.journal.decide(Decision(choice=Choice(decision), **facts)).result(waiting.PATIENT_S)

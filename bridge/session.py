@@ -192,7 +192,7 @@ class Session:
             if isinstance(step, Serve) and (why := unservable(step.call)):
                 await self._hold(HoldReason.NOT_SERVABLE, step.call.call_id, why)
                 continue
-            if isinstance(step, Proceed) and not step.replayed and step.call.seq > self.cursor:
+            if isinstance(step, Proceed) and step.progress:
                 self.passed_cursor()
             return step
 
@@ -206,16 +206,16 @@ class Session:
             await self._park()
 
     def passed_cursor(self) -> None:
-        """The run made progress of its own: it is no suspect any more."""
-        if self.on_passed is not None:
-            self.on_passed()
-            self.on_passed = None
+        """The run made progress of its own, waits, or is over: the next one may be launched."""
+        with self.lock:
+            passed, self.on_passed = self.on_passed, None
+        if passed is not None:
+            passed()
 
     async def _park(self) -> None:
         """Wait inside a hook, the way the host's own pause waits, until a person decided."""
         generation = self.generation
         self.wait_for_person(self.activation.journal.run(self.run.run_id), Phase.PARKED)
-        self.passed_cursor()
         while self.phase is Phase.PARKED and not self.activation.closed:
             await asyncio.sleep(_PARK_S)
         if self.phase is not Phase.RUNNING or self.generation != generation:
@@ -247,6 +247,7 @@ class Session:
         """A hold comes into force: the chat says so, and callers are let go."""
         with self.lock:
             self.run, self.phase = run, phase
+        self.passed_cursor()
         if run.hold is not None:
             notify.held(self, run.hold)
         self.say("held")
@@ -270,6 +271,7 @@ class Session:
         with self.lock:
             self.phase, self.ended_by = Phase.ENDED, why
         self.activation.drop(self)
+        self.passed_cursor()
         self.say(word)
 
     # -- callers ----------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..journal.masking import Masker
 from ..journal.records import Call, CallKind, HoldReason, Run
 from .projection import MARK, Point, chain
 from .session import Message
@@ -40,6 +41,11 @@ def _moved_on(ctx: Any, point: Point, run: Run, known: list[Message], calls: lis
     return sum(1 for m in extra if m.ai) > recorded
 
 
+def is_of(ctx: Any, point: Point) -> bool:
+    """Whether the chat's log is the point's, or was made from it."""
+    return _same_log(ctx, point)
+
+
 def is_behind(ctx: Any, point: Point) -> bool:
     """The chat lacks messages of the point and has none of its own: its file was not written in time."""
     have = {m.id for agent in chain(ctx) for m in agent.history.all_messages()}
@@ -65,6 +71,13 @@ def put_queue(ctx: Any, queued: dict[str, dict[str, Any]] | None) -> None:
         getattr(ctx, part).update(values)
 
 
+def take_queue(stored: dict[str, Any]) -> None:
+    """Leave the queue out of a chat that is about to be stored: it goes on elsewhere."""
+    for part in _QUEUE_PARTS:
+        for key in _queue_keys():
+            stored[part].pop(key, None)
+
+
 def _queue_keys() -> tuple[str, str]:
     from helpers import message_queue
 
@@ -79,3 +92,18 @@ def _same_log(ctx: Any, point: Point) -> bool:
 def _is_from_person(message: Any) -> bool:
     content = message.content
     return not message.ai and isinstance(content, dict) and bool({"user_message", "user_intervention"} & set(content))
+
+
+def said(value: Any) -> str:
+    """The words of a saved result: an answer, the progress of an interrupted step, an error's text."""
+    if isinstance(value, dict):
+        value = next((value[key] for key in ("message", "progress", "text") if value.get(key)), "")
+    return value if isinstance(value, str) else ""
+
+
+def named(masker: Masker, call: Call) -> str:
+    """A call for a reader: its name and what it was asked."""
+    masked = masker.mask(call.arguments).value  # again: before it is cut, with what is known by now
+    arguments = masked if isinstance(masked, dict) else {}
+    shown = ", ".join(f"{key}={str(value)[:200]}" for key, value in arguments.items())
+    return f"{call.name}({shown})"

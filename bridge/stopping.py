@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import Corrupt
 from ..journal.records import Call, CallKind, Hold, HoldReason, Outcome
-from . import notify
+from . import notify, restoring, standing
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -26,9 +26,14 @@ def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, f
     from helpers import persist_chat
 
     calls, offered = _records(active, session)
-    touched = hold is None or (hold.reason not in _LEFT_ALONE and (from_point or hold.reason is not HoldReason.RESTORED))
-    unknown = [_named(active, call) for call in calls if call.outcome in (None, Outcome.UNKNOWN) and call.key.kind is CallKind.TOOL]
+    kept_as_is = active.journal.ended_by_selection(session.run.run_id)
+    left_alone = hold is not None and (hold.reason in _LEFT_ALONE or (hold.reason is HoldReason.RESTORED and not from_point))
+    touched = kept_as_is or not left_alone
+    masker = active.journal.masker
+    unknown = [standing.named(masker, c) for c in calls if c.outcome in (None, Outcome.UNKNOWN) and c.key.kind is CallKind.TOOL]
     text = f"{NOTE} {UNKNOWN}{'; '.join(unknown)}." if unknown else NOTE
+    if kept_as_is:
+        text = text.replace(NOTE, f"{restoring.ENDED}{restoring.results(active, calls, ctx)}")
     if touched:
         agent = ctx.agent0
         if from_point:
@@ -63,19 +68,5 @@ def _put_back(agent: Any, call: Call) -> None:
         result = LLMResult.from_dict(call.value)
         agent.loop_data = LoopData()
         agent.hist_add_ai_response(result.response, llm_result=result)
-    elif call.key.kind is CallKind.TOOL and call.outcome is not None and (text := _said(call.value)):
+    elif call.key.kind is CallKind.TOOL and call.outcome is not None and (text := standing.said(call.value)):
         agent.hist_add_tool_result(call.name, text)
-
-
-def _said(value: Any) -> str:
-    """The words of a saved result: an answer, the progress of an interrupted step, an error's text."""
-    if isinstance(value, dict):
-        value = next((value[key] for key in ("message", "progress", "text") if value.get(key)), "")
-    return value if isinstance(value, str) else ""
-
-
-def _named(active: Activation, call: Call) -> str:
-    masked = active.journal.masker.mask(call.arguments).value  # again: before it is cut, with what is known by now
-    arguments = masked if isinstance(masked, dict) else {}
-    shown = ", ".join(f"{key}={str(value)[:200]}" for key, value in arguments.items())
-    return f"{call.name}({shown})"

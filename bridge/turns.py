@@ -65,7 +65,6 @@ async def _close(active: Activation, session: Session, data: dict[str, Any]) -> 
         left = []
     else:
         session.projector.stored(point)
-    session.passed_cursor()
     session.answer, session.error = data["result"], error
     active.closing.add(session.chat_id)
     session.end(session.run, "ended", session.ended_by)

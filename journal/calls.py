@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from . import codec
-from .codec import Body
+from .codec import Body, Opaque
 from .errors import RecordCorrupt, ResultConflict, StaleVersion, UnknownCall
 from .evidence import Found
 from .ids import CallId, Digest, RunId
@@ -77,8 +77,31 @@ def model_call_of(tx: Reader, call: Call) -> Call | None:
 
 
 def of_run(tx: Reader, run_id: RunId) -> list[Call]:
-    """All calls of a run in the order of their intents, abandoned ones too."""
-    return [from_row(row) for row in tx.all("calls_of_run", run_id=run_id)]
+    """All calls of a run in the order of their intents, abandoned ones too, also those that cannot be read."""
+    return [from_row(row) if not row["abandoned"] else _from_abandoned(row) for row in tx.all("calls_of_run", run_id=run_id)]
+
+
+def readable(tx: Reader, run_id: RunId) -> tuple[list[Row], dict[CallId, int]]:
+    """The rows of a run's calls, and the places of those that are part of it and cannot be read."""
+    rows = tx.all("calls_of_run", run_id=run_id)
+    unreadable = {}
+    for row in rows:
+        try:
+            from_row(row)
+        except RecordCorrupt:
+            if not row["abandoned"]:
+                unreadable[CallId(row["call_id"])] = int(row["seq"])
+    return rows, unreadable
+
+
+def _from_abandoned(row: Row) -> Call:
+    """A call that is no part of the run any more: what cannot be read of it stops nobody."""
+    try:
+        return from_row(row)
+    except RecordCorrupt:
+        gone = codec.body(Opaque("unreadable", "This record cannot be read."))
+        blank = {"extra_digest": None, "result_extra": None, "usage": None, "value_digest": None, "value_body": None}
+        return from_row({**row, **blank, "arguments_digest": gone.digest, "arguments_body": gone.data})
 
 
 def open_calls(tx: Reader, run_id: RunId) -> list[Call]:

@@ -13,6 +13,8 @@ from .runs import Scribe, load_any
 from .store.base import Reader, Row
 from .trees import Tree
 
+MOST_LISTED = 20
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedPoint:
@@ -31,15 +33,25 @@ def save(scribe: Scribe, run_id: RunId, token: int, point: ResumePoint) -> int:
         raise NotRunning(load_any(scribe.tx, run_id), token=token)
     scribe.store_nodes((digest, body) for digest, body in point.nodes.items() if digest != point.root)
     body = point.nodes.get(point.root) or _known_root(scribe.tx, run_id, point.root)
-    position = codec.encode(dict(point.position))
+    return _add(scribe, run_id, seq, point.root, body, codec.encode(dict(point.position)))
+
+
+def save_again(scribe: Scribe, run_id: RunId, row: Row) -> int:
+    """A person chose an older checkpoint: it becomes the newest by a record of its own, and every other one stays."""
+    seq = scribe.event("checkpoint_saved", run_id)
+    scribe.tx.change("choose_checkpoint", run_id=run_id, seq=seq)
+    return _add(scribe, run_id, seq, row["root"], row["body"], row["position"])
+
+
+def _add(scribe: Scribe, run_id: RunId, seq: int, root: Digest, body: bytes | None, position: bytes) -> int:
     scribe.tx.change(
         "add_checkpoint",
         run_id=run_id,
         seq=seq,
-        root=point.root,
+        root=root,
         body=body,
         position=position,
-        seal=_seal(run_id, seq, point.root, position),
+        seal=_seal(run_id, seq, root, position),
         now=scribe.now,
     )
     return seq
@@ -58,6 +70,16 @@ def newest(tx: Reader, run_id: RunId, tree: Tree) -> LoadedPoint:
     row = tx.one("newest_checkpoint", run_id=run_id)
     if row is None:
         raise CheckpointCorrupt("This run has no checkpoint.", run_id=run_id)
+    return loaded(tx, run_id, row, tree)
+
+
+def of_run(tx: Reader, run_id: RunId) -> list[Row]:
+    """The newest checkpoints of a run as they are recorded, newest first; none of them is verified yet."""
+    return tx.all("checkpoints_of_run", run_id=run_id, most=MOST_LISTED)
+
+
+def loaded(tx: Reader, run_id: RunId, row: Row, tree: Tree) -> LoadedPoint:
+    """A checkpoint, its record verified. Raises CheckpointCorrupt."""
     check_seal(row, run_id)
     try:
         position = codec.decode(row["position"])

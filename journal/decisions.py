@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from . import calls, codec, runs
+from . import attempts, calls, codec, runs
 from .calls import Result
 from .codec import Body
 from .errors import (
@@ -46,7 +46,8 @@ PER_CALL: Mapping[HoldReason, tuple[Choice, ...]] = {
 RESUMABLE = frozenset({HoldReason.CRASH_LOOP, HoldReason.ASK, HoldReason.WORLD_DRIFT, HoldReason.OUTCOME_UNKNOWN})
 """Reasons under which the run may simply go on, once no call is unknown any more."""
 
-STOP_ONLY = frozenset({HoldReason.CHAT_MOVED_ON, HoldReason.CHAT_GONE, HoldReason.CHECKPOINT_CORRUPT})
+RESTORABLE = frozenset({HoldReason.CHAT_MOVED_ON, HoldReason.CHAT_GONE, HoldReason.CHECKPOINT_CORRUPT})
+"""Reasons under which a person chooses first from which state the run goes on (`selections.py`)."""
 
 _NOTED = frozenset({Choice.CONFIRMED_COMPLETED, Choice.CONFIRMED_NOT_COMPLETED})
 
@@ -160,8 +161,8 @@ def _why_no_resume(run: Run, all_calls: Sequence[Call], asked: Sequence[Call]) -
         return f"Step {numbers[0]} is still unknown."
     if run.hold.reason in RESUMABLE:
         return ""
-    if run.hold.reason in STOP_ONLY:
-        return "The saved state cannot be continued. It was left exactly as it is."
+    if run.hold.reason in RESTORABLE:
+        return "First choose the state to go on from. Nothing was changed so far."
     if run.hold.reason is HoldReason.MODEL_INTERRUPTED:
         return "The model call was cut off. Allow another attempt instead."
     return "This does not settle why the run is on hold."
@@ -319,4 +320,5 @@ def _start_over(scribe: Scribe, run: Run, call: Call | None) -> None:
 
 
 def _go_on(scribe: Scribe, run: Run) -> Run:
-    return runs.move(scribe, run, RunState.QUEUED, "run_released", recoveries=0)
+    looped = run.hold is not None and run.hold.reason is HoldReason.CRASH_LOOP
+    return runs.move(scribe, run, RunState.QUEUED, "run_released", recoveries=attempts.LAST_ONE if looped else 0)

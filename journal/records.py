@@ -203,6 +203,20 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
+class Selection:
+    """The state from which a person lets a run go on, bound to what was shown (I7)."""
+
+    run_id: RunId
+    version: int
+    selection: str
+    shown_digest: str
+    note: str = ""
+    ack: bool = False
+    request_id: str = ""
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ResumePoint:
     """A chat's state at the top of a loop step: a root, the nodes that are new, and the step of each agent path."""
 
@@ -233,10 +247,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Proceed:
-    """The intent is durable: the effect may start, once."""
+    """The intent is durable: the effect may start, once. `progress`: the run cannot come to this place again by itself."""
 
     call: Call
     replayed: bool = False
+    progress: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from . import calls, codec, runs
+from . import attempts, calls, codec, runs
 from .calls import Evidence, Intent, Result
 from .errors import KeyReused, NotRunning
 from .ids import CallId, RunId
@@ -36,7 +36,8 @@ def begin_call(
     if call.outcome is None and call.token == token:
         if call.identity != intent.identity:
             raise KeyReused(run_id, intent.key)
-        return Proceed(call, replayed=call.attempts > 1)  # the same submission again: its answer was lost
+        # the same submission again: its answer was lost
+        return Proceed(call, replayed=call.attempts > 1, progress=call.seq > cursor)
     if call.seq > cursor:
         raise KeyReused(run_id, intent.key)
     if call.identity != intent.identity:
@@ -93,10 +94,15 @@ def _go_on(scribe: Scribe, call: Call, token: int, now: Permission, allowlist: A
     match next_step(call, now, allowlist, scribe.now, evidence.found if evidence else None):
         case Next.SERVE:
             return Serve(calls.serve(scribe, call))
-        case Next.ALLOWED:
+        case Next.ALLOWED:  # the permission is used up: after another end a person is asked
+            runs.progressed(scribe, call.run_id)
             return Proceed(calls.again(scribe, call, token, "allowed"), replayed=True)
         case Next.REPLAY:
-            return Proceed(calls.again(scribe, call, token, "replay"), replayed=True)
+            policy = allowlist.get(call.permission.policy or "")
+            idle = policy is not None and policy.idle
+            if idle:
+                runs.progressed(scribe, call.run_id)
+            return Proceed(calls.again(scribe, call, token, "replay"), replayed=True, progress=idle)
         case Next.RECONCILE if evidence is not None:
             calls.record(scribe, call, evidence.result)
             return Serve(calls.serve(scribe, calls.load_call(scribe.tx, call.call_id)))
@@ -134,7 +140,7 @@ def suspend(scribe: Scribe, run_id: RunId, token: int, permission_now: Callable[
     run = runs.load(scribe.tx, run_id)
     if run.state is not RunState.RUNNING or run.token != token:
         return run
-    return runs.settle(scribe, run_id, classify(scribe.tx, run_id, permission_now, allowlist, scribe.now))
+    return attempts.settle(scribe, run_id, classify(scribe.tx, run_id, permission_now, allowlist, scribe.now))
 
 
 def interrupt(scribe: Scribe, run_id: RunId, by: str) -> Run:
@@ -146,7 +152,7 @@ def interrupt(scribe: Scribe, run_id: RunId, by: str) -> Run:
     effects = [call for call in still_open if not call.key.kind.is_inference]
     if effects:
         why = Hold(HoldReason.OUTCOME_UNKNOWN, effects[0].call_id, facts={"by": by})
-        return runs.move(scribe, run, RunState.HELD, "run_held", hold=why, by=by)
+        return runs.move(scribe, run, RunState.HELD, "run_held", hold=why, recoveries=0, by=by)
     for call in still_open:
         calls.record(scribe, call, Result(Outcome.SUPERSEDED, codec.body(None), False, ""))
     return runs.move(scribe, run, RunState.RUNNING, "run_interrupted", token=run.token + 1, by=by)

@@ -32,6 +32,8 @@ class Policy:
 
     why: str
     repeat: Repeat = Repeat.SAFE
+    idle: bool = False
+    """It only lets time pass: a run that is there is no suspect when the process ends."""
 
 
 type Allowlist = Mapping[str, Policy]

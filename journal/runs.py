@@ -18,9 +18,6 @@ from .pins import Pins
 from .records import Call, Claim, Hold, HoldReason, Run, RunState
 from .store.base import Reader, Row, Transaction
 
-MOST_RECOVERIES = 3
-"""So many attempts to resume may pass without progress; then a person decides (I10)."""
-
 FIRST_TOKEN = 1
 """The token under which a run is admitted."""
 
@@ -337,13 +334,13 @@ def touch(scribe: Scribe, run: Run, event: str, *, call_id: CallId | None = None
 
 def hold(scribe: Scribe, run_id: RunId, why: Hold) -> Run:
     """Let a run wait for a person. A run that waits already keeps its first reason."""
-    run = _to_hold(scribe, run_id, why)
+    run = load_to_hold(scribe, run_id, why)
     if run.state is RunState.HELD:
         return run
-    return move(scribe, run, RunState.HELD, "run_held", hold=why, reason=why.reason.value)
+    return move(scribe, run, RunState.HELD, "run_held", hold=why, recoveries=0, reason=why.reason.value)
 
 
-def _to_hold(scribe: Scribe, run_id: RunId, why: Hold) -> Run:
+def load_to_hold(scribe: Scribe, run_id: RunId, why: Hold) -> Run:
     """A run that cannot be read can still be held, for just that (I9)."""
     return load_any(scribe.tx, run_id) if why.reason is HoldReason.CHECKPOINT_CORRUPT else load(scribe.tx, run_id)
 
@@ -358,39 +355,15 @@ def stop(scribe: Scribe, run_id: RunId, origin: str, note: str) -> Run:
     return stopped
 
 
-def begin_recovery(scribe: Scribe, run_id: RunId) -> Run:
-    """Count the attempt before it is made (I10); one too many is a hold."""
-    run = load(scribe.tx, run_id)
-    if run.recoveries < MOST_RECOVERIES:
-        return move(scribe, run, run.state, "recovery_begun", hold=run.hold, recoveries=run.recoveries + 1)
-    if run.hold is not None and run.hold.reason is HoldReason.CRASH_LOOP:
-        return run
-    before = {"before": run.hold.reason.value} if run.hold else {}
-    why = Hold(HoldReason.CRASH_LOOP, run.hold.call_id if run.hold else None, facts={"recoveries": run.recoveries, **before})
-    return move(scribe, run, RunState.HELD, "run_held", hold=why, reason=why.reason.value)
-
-
-def settle(scribe: Scribe, run_id: RunId, why: Hold | None) -> Run:
-    """End a recovery: the run waits for a person or for its turn. What is held stays held."""
-    run = load(scribe.tx, run_id) if why is None else _to_hold(scribe, run_id, why)
-    if run.state is RunState.HELD:
-        same = why is None or (run.hold is not None and (run.hold.reason, run.hold.call_id) == (why.reason, why.call_id))
-        if same and run.recoveries == 0:
-            return run
-        return move(scribe, run, RunState.HELD, "run_held", hold=run.hold if same else why, recoveries=0)
-    if why is not None:
-        return move(scribe, run, RunState.HELD, "run_held", hold=why, recoveries=0, reason=why.reason.value)
-    if run.state is RunState.QUEUED:
-        return run
-    return move(scribe, run, RunState.QUEUED, "run_queued")
-
-
 def claim(scribe: Scribe, run_id: RunId) -> Claim:
-    """Continue a queued run under a new token; everything recorded so far lies below the cursor."""
+    """Continue a queued run under a new token; everything recorded so far lies below the cursor.
+
+    From here until it is past its cursor the run is in hand: that is counted in the same transaction (I10).
+    """
     run = load(scribe.tx, run_id)
     if run.state is not RunState.QUEUED:
         raise StaleVersion(run)
-    run = move(scribe, run, RunState.RUNNING, "run_claimed", token=run.token + 1)
+    run = move(scribe, run, RunState.RUNNING, "run_claimed", token=run.token + 1, recoveries=run.recoveries + 1)
     return Claim(run, run.token, scribe.tx.place())
 
 

@@ -6,14 +6,32 @@ Everything that comes in is masked here, in the caller's thread, before it is di
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from . import backup, calls, checkpoints, codec, decisions, grants, inputs, leaks, recovery, restoring, runs, upkeep, verify, views
+from . import (
+    attempts,
+    backup,
+    calls,
+    checkpoints,
+    codec,
+    decisions,
+    grants,
+    inputs,
+    leaks,
+    recovery,
+    restoring,
+    runs,
+    selections,
+    upkeep,
+    verify,
+    views,
+)
+from .attempts import Completion
 from .backup import Backup
 from .calls import Evidence, Intent, Result
 from .checkpoints import LoadedPoint
@@ -21,7 +39,7 @@ from .clock import Clock
 from .codec import Body, Opaque
 from .collection import Desk, Removed
 from .decisions import Offer
-from .errors import JournalError, StoreFull, TooLarge
+from .errors import CheckpointCorrupt, JournalError, StoreFull, TooLarge
 from .evidence import FROM_CHECK, Finding
 from .ids import CallId, ChatId, Digest, Ids, InputId, RunId
 from .leaks import Leak
@@ -42,11 +60,13 @@ from .records import (
     ResumePoint,
     Run,
     RunState,
+    Selection,
     Step,
 )
 from .replay import NOTHING, Allowlist
 from .retention import Policy
 from .runs import Scribe
+from .selections import Offer as RestoreOffer
 from .store.base import NO_ROOM, Keep, Reader, Restored, Store, Transaction
 from .store.peek import peek
 from .store.sqlite import SqliteStore
@@ -170,6 +190,16 @@ class Journal:
         """What a person should know once about where the journal lies, as sentences."""
         return self._store.notes
 
+    @property
+    def touched(self) -> bool:
+        """Whether another program wrote to this journal while it was open here."""
+        return self._store.touched
+
+    def note_changes(self, facts: dict[str, Any]) -> Future[int]:
+        """Keep as an event what changed around the running server."""
+        masked = self._masked(facts)
+        return self._write(lambda scribe: scribe.event("changes_seen", None, changed=masked))
+
     # -- messages and runs ----------------------------------------------------------------------
 
     def admit(
@@ -291,13 +321,20 @@ class Journal:
     # -- recovery -------------------------------------------------------------------------------
 
     def begin_recovery(self, run_id: str) -> Future[Run]:
-        """Count an attempt to continue, before anything is restored (I10)."""
-        return self._write(lambda scribe: runs.begin_recovery(scribe, RunId(run_id)))
+        """Count an attempt to load a run's chat, before anything is read (I10)."""
+        return self._write(lambda scribe: attempts.begin(scribe, RunId(run_id)))
+
+    def begin_completion(self, run_id: str) -> Future[Completion]:
+        """Count an attempt to complete the chat of a finished run, before anything is read."""
+        return self._write(lambda scribe: attempts.begin_completion(scribe, RunId(run_id)))
+
+    def end_completion(self, run_id: str) -> Future[int]:
+        return self._write(lambda scribe: scribe.event("completion_ended", RunId(run_id)))
 
     def settle(self, run_id: str, hold: Hold | None) -> Future[Run]:
         """End the rebuild of a run: on hold, or queued."""
         why = self._hold(hold) if hold else None
-        return self._write(lambda scribe: runs.settle(scribe, RunId(run_id), why))
+        return self._write(lambda scribe: attempts.settle(scribe, RunId(run_id), why))
 
     def claim(self, run_id: str) -> Future[Claim]:
         """Continue a queued run, under a new token. StaleVersion if it is not queued (any more)."""
@@ -402,6 +439,17 @@ class Journal:
 
         return self._store.read(look)
 
+    def choose_state(self, chosen: Selection, usable: Collection[int]) -> Future[Run]:
+        """Let a run go on from the state that a person chose, or end it with the chat as it is (I7)."""
+        if len(chosen.note) > MOST_NOTE:
+            return _failed(TooLarge("note", size=len(chosen.note), limit=MOST_NOTE))
+        masked = replace(chosen, note=self.masker.text(chosen.note), origin=self.masker.text(chosen.origin))
+        return self._write(lambda scribe: selections.select(scribe, masked, usable))
+
+    def state_restored(self, run_id: str) -> Future[int]:
+        """The chat stands as it was chosen: what happens to it from now on is new."""
+        return self._write(lambda scribe: scribe.event("state_restored", RunId(run_id)))
+
     # -- reading --------------------------------------------------------------------------------
 
     def reading(self) -> AbstractContextManager[None]:
@@ -449,6 +497,30 @@ class Journal:
     def resume_point(self, run_id: str) -> LoadedPoint:
         """The newest checkpoint, verified. Raises CheckpointCorrupt, never falls back to an older one (I9)."""
         return self._store.read(lambda tx: checkpoints.newest(tx, RunId(run_id), Tree(self._node)))
+
+    def states(self, run_id: str) -> dict[int, LoadedPoint]:
+        """The newest saved states of a run whose records are sound, newest first; their parts are verified on reading."""
+
+        def read(tx: Reader) -> dict[int, LoadedPoint]:
+            found = {}
+            for row in checkpoints.of_run(tx, RunId(run_id)):
+                with suppress(CheckpointCorrupt):
+                    found[int(row["checkpoint_id"])] = checkpoints.loaded(tx, RunId(run_id), row, Tree(self._node))
+            return found
+
+        return self._store.read(read)
+
+    def restore_offers(self, run_id: str, usable: Collection[int]) -> tuple[list[RestoreOffer], str]:
+        """The states from which a person may let this run go on, and why there is none."""
+        return self._store.read(lambda tx: selections.offers(tx, RunId(run_id), usable))
+
+    def waiting_selection(self, run_id: str) -> str | None:
+        """The id of a choice whose chat was not brought to the chosen state yet."""
+        return self._store.read(lambda tx: selections.waiting(tx, RunId(run_id)))
+
+    def ended_by_selection(self, run_id: str) -> bool:
+        """Whether the run ended because a person kept the chat as it was."""
+        return self._store.read(lambda tx: selections.ended(tx, RunId(run_id)))
 
     def _node(self, digest: Digest) -> bytes:
         return self._store.read(lambda tx: checkpoints.node(tx, digest))

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from . import codec, decisions, grants, inputs
+from .attempts import NOT_LOADED
 from .codec import Opaque
 from .errors import RecordCorrupt
 from .evidence import FROM_CHECK
@@ -47,6 +48,8 @@ REASONS: Mapping[HoldReason, str] = {
     HoldReason.CHECKPOINT_CORRUPT: "The saved state of this run cannot be read. The run is left exactly as it was.",
 }
 
+_NOT_LOADED = "Its chat was not loaded: The server ended three times while it was. A decision loads it again."
+
 _ENDED: Mapping[Outcome, tuple[str, str]] = {
     Outcome.OK: ("saved", "Result saved"),
     Outcome.ERROR: ("error", "Error of the step saved"),
@@ -67,8 +70,11 @@ _EVENTS: Mapping[str, str] = {
     "run_completed": "The run ended with an answer.",
     "run_failed": "The run ended with an error.",
     "recovery_begun": "An attempt to continue began.",
+    "recovery_ended": "The chat was loaded.",
     "call_decided": "One step was decided.",
     "decided": "A decision was recorded.",
+    "state_chosen": "The state to go on from was chosen.",
+    "state_restored": "The chat was brought to the chosen state.",
     "granted": "More attempts were allowed.",
     "late_result": "A result came late and was kept beside the record.",
     "call_checked": "A check looked whether a step had happened.",
@@ -125,7 +131,7 @@ def _item(tx: Reader, row: Row, masker: Masker) -> dict[str, Any]:
         "chat_id": row["chat_id"],
         "since": row["hold_since"] or row["changed_at"],
         "step": _step(tx.one("step_of_run", run_id=row["run_id"], call_id=row["hold_call_id"]), masker),
-        "reason": _reason(reason, masker.text(row["hold_text"])) if reason else None,
+        "reason": _reason(reason, masker.text(row["hold_text"]), _facts(row["hold_facts"])) if reason else None,
     }
 
 
@@ -145,9 +151,18 @@ def _step(row: Row | None, masker: Masker) -> dict[str, Any] | None:
     }
 
 
-def _reason(code: str, text: str) -> dict[str, str]:
+def _reason(code: str, text: str, facts: Mapping[str, Any]) -> dict[str, str]:
     known = code in HoldReason._value2member_map_
-    return {"code": code, "text": text or (REASONS[HoldReason(code)] if known else "The record cannot be read.")}
+    said = text or (REASONS[HoldReason(code)] if known else "The record cannot be read.")
+    return {"code": code, "text": f"{said} {_NOT_LOADED}" if NOT_LOADED in facts and code != HoldReason.CRASH_LOOP.value else said}
+
+
+def _facts(stored: bytes | None) -> Mapping[str, Any]:
+    try:
+        facts = codec.decode(stored) if stored is not None else {}
+    except RecordCorrupt:
+        return {}  # the run's own view says what is damaged
+    return facts if isinstance(facts, dict) else {}
 
 
 # -- one run ------------------------------------------------------------------------------------
@@ -174,7 +189,7 @@ def run_view(tx: Reader, run_id: RunId, *, masker: Masker, boot_id: str, now: in
 
 
 def run_summary(run: Run, masker: Masker) -> dict[str, Any]:
-    reason = _reason(run.hold.reason.value, masker.text(run.hold.text)) if run.hold else None
+    reason = _reason(run.hold.reason.value, masker.text(run.hold.text), run.hold.facts) if run.hold else None
     if run.damaged:
         reason = {"code": HoldReason.CHECKPOINT_CORRUPT.value, "text": f"A record of this run cannot be read. {run.damaged}"}
     return {

@@ -107,6 +107,11 @@ class Store(Protocol):
         ...
 
     @property
+    def touched(self) -> bool:
+        """Whether somebody else wrote to what is open here."""
+        ...
+
+    @property
     def schema(self) -> int:
         """The schema version of what is open."""
         ...

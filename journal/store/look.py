@@ -8,6 +8,7 @@ answer says so.
 from __future__ import annotations
 
 import sqlite3
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -98,6 +99,8 @@ class Looker:
     def _connect(self, way: str) -> sqlite3.Connection:
         if not self._files.exists():
             raise StoreLost(f"There is no journal in {self._files.folder}.")
+        if not stat.S_ISREG(self._files.journal.lstat().st_mode):  # opening a pipe would wait for ever
+            raise JournalForeign(str(self._files.journal), "It is not a regular file.")
         connection = sqlite3.connect(f"{self._files.journal.absolute().as_uri()}?{way}", uri=True, isolation_level=None)
         connection.row_factory = as_row
         connection.setconfig(sqlite3.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE)

@@ -92,6 +92,8 @@ class SqliteStore:
         self._witness = Witness(self._files, other_heads, opening or Ids().new("opening"))
         self._reserve = Reserve(self._files.reserve)
         self._connection: sqlite3.Connection | None = None
+        self._version: int | None = None
+        self._touched = False
         self._lock = OwnerLock(self._files.lock)
         try:
             made = prepare(self._files, now)
@@ -122,6 +124,7 @@ class SqliteStore:
             self._ended = StoreLost(PUT_BACK)
             raise self._ended
         self._number, self._place = number, place
+        self._version = None
         return connection
 
     def _give_up(self) -> None:
@@ -135,6 +138,10 @@ class SqliteStore:
         if self._ended or self._problem or self._reserve.is_held:
             return str(self._ended) if self._ended else self._problem
         return str(StoreFull(NO_ROOM))
+
+    @property
+    def touched(self) -> bool:
+        return self._touched
 
     @property
     def schema(self) -> int:
@@ -424,6 +431,7 @@ class SqliteStore:
         for attempt in range(_LOCK_ATTEMPTS):
             try:
                 self._connection.execute("BEGIN IMMEDIATE")
+                self._look_for_others(self._connection)
                 return self._connection
             except sqlite3.OperationalError as error:
                 failure = translated(error)
@@ -431,6 +439,13 @@ class SqliteStore:
                     raise
                 self._problem = str(failure)
         raise StoreLocked
+
+    def _look_for_others(self, connection: sqlite3.Connection) -> None:
+        """SQLite counts what other connections committed; all of ours that write are this one."""
+        version = connection.execute("PRAGMA data_version").fetchone()["data_version"]
+        if self._version is not None and version != self._version:
+            self._touched = True
+        self._version = version
 
     def _found_after_all(self, number: int, place: int) -> bool:
         """After an error of COMMIT: let go of every connection, make sure of the log, and look what the file says.

@@ -68,8 +68,12 @@ def test_setup_refuses_clearly_where_there_is_no_suitable_python(tmp_path: Path)
     assert not (tmp_path / "venv").exists()
 
 
-def test_every_folder_of_tests_is_run_by_make_test_except_the_live_ones() -> None:
+def test_every_folder_of_tests_is_run_by_make_test_or_by_a_target_of_its_own() -> None:
     paths = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]["testpaths"]
     folders = {f"tests/{path.relative_to(ROOT / 'tests').parts[0]}" for path in (ROOT / "tests").rglob("test_*.py")}
 
-    assert folders - set(paths) == {"tests/live"}
+    own = {"tests/live", "tests/recovery"}
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+    assert folders - set(paths) == own
+    assert [folder for folder in own if not re.search(rf"pytest .*{folder}\b", makefile)] == []

@@ -67,6 +67,19 @@ class Recovery:
         }
         return self.client.plugin("recovery_decide", body | fields)
 
+    def restore(self, detail: dict[str, Any], starts_with: str, **fields: Any) -> Reply:
+        """Choose the state whose title begins like this, as the form shows it."""
+        chosen = next(offer for offer in detail["restore"] if offer["allowed"] and offer["title"].startswith(starts_with))
+        body = {
+            "run_id": detail["run"]["run_id"],
+            "version": detail["run"]["version"],
+            "selection": chosen["id"],
+            "shown_digest": chosen["digest"],
+            "ack": chosen["needs_ack"],
+            "request_id": str(uuid.uuid4()),
+        }
+        return self.client.plugin("recovery_restore", body | fields)
+
     def grant(self, detail: dict[str, Any], attempts: int = 1) -> Reply:
         body = {
             "run_id": detail["run"]["run_id"],

@@ -32,6 +32,7 @@ CALLS = {
         "request_id": "q",
     },
     "recovery_grant": {"run_id": "run_report", "version": 7, "call_id": "call_3", "attempts": 1, "request_id": "q"},
+    "recovery_restore": {"run_id": "run_moved", "version": 5, "selection": "7", "shown_digest": "d", "ack": True, "request_id": "q"},
 }
 
 
@@ -82,7 +83,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 @pytest.fixture
 def api(world: World) -> Api:
     api = Api(world.client())
-    api.stage("scene", views=["push", "report", "two_unknown", "finished"])
+    api.stage("scene", views=["push", "report", "two_unknown", "finished", "moved_on"])
     return api
 
 

@@ -18,7 +18,7 @@ from journal.trees import Pack
 
 NOTHING = Permission()
 ALLOWED = Permission("response", "f" * 64)
-ALLOWLIST = {"response": Policy("Changes nothing outside.")}
+ALLOWLIST = {"response": Policy("Changes nothing outside."), "wait": Policy("Lets time pass.", idle=True)}
 MODE = {"on_restart": "auto"}
 OWNER = "panel:alice"
 

@@ -60,6 +60,20 @@ class Panel:
         }
         return self.client.ask(API + "recovery_decide", {**body, **more})
 
+    def restore(self, detail: dict[str, Any], starts_with: str, note: str = "", **more: Any) -> Any:
+        """Choose the state whose title begins like this, with the digest that was shown."""
+        chosen = next(offer for offer in detail["restore"] if offer["allowed"] and offer["title"].startswith(starts_with))
+        body = {
+            "run_id": detail["run"]["run_id"],
+            "version": detail["run"]["version"],
+            "selection": chosen["id"],
+            "shown_digest": chosen["digest"],
+            "note": note,
+            "ack": chosen["needs_ack"],
+            "request_id": uuid.uuid4().hex,
+        }
+        return self.client.ask(API + "recovery_restore", {**body, **more})
+
     def grant(self, detail: dict[str, Any], attempts: int = 1) -> Any:
         call = next(grant for grant in detail["grants"] if grant["allowed"])
         body = {

@@ -28,7 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "records", "codec", "masking", "silence", "finding", "spellings", "dumps", "sieve", "trees", "pins"}),
     frozenset({"sql", "store"}),
     frozenset({"replay", "reviewed", "evidence", "planner", "places"}),
-    frozenset({"runs", "calls", "checkpoints", "documents", "decisions", "grants", "inputs"}),
+    frozenset({"runs", "attempts", "calls", "checkpoints", "documents", "decisions", "selections", "grants", "inputs"}),
     frozenset({"recovery", "restoring", "retention", "collection", "upkeep", "backup", "restore", "verify", "leaks"}),
     frozenset({"views", "look", "service"}),
     frozenset({"holds", "driving"}),
@@ -263,6 +263,7 @@ CHANCE = {"uuid", "random", "secrets"}
 HOST_IDS = {
     "bridge/admission.py": "a message that came without an id, a line of the chat log",
     "bridge/projection.py": "the log of a rebuilt chat, so that open pages draw it anew",
+    "bridge/restoring.py": "the log of a kept copy, which is a chat of its own",
 }
 
 

@@ -96,6 +96,7 @@ export const form = {
 
   /** A repeated send of the same content keeps its id: the server takes it as one decision. */
   _request(draft, option) {
+    if (option.state !== undefined) return this._restoring(draft, option);
     const said = { run_id: this.detail.run.run_id, version: this.detail.run.version, call_id: option.call_id ?? null };
     const asked =
       option.id === "grant"
@@ -104,9 +105,20 @@ export const form = {
             ...said, shown_digest: option.digest, decision: option.id, note: draft.note.trim(), ack: draft.ack,
             result_text: option.id === "confirmed_completed" && draft.result_text.trim() ? draft.result_text : null,
           };
+    return this._named(option.id === "grant" ? "recovery_grant" : "recovery_decide", asked);
+  },
+
+  _restoring(draft, option) {
+    return this._named("recovery_restore", {
+      run_id: this.detail.run.run_id, version: this.detail.run.version, selection: option.state,
+      shown_digest: option.digest, note: draft.note.trim(), ack: draft.ack,
+    });
+  },
+
+  _named(name, asked) {
     const text = JSON.stringify(asked);
     if (this._sent.text !== text) this._sent = { id: requestId(), text };
-    return [option.id === "grant" ? "recovery_grant" : "recovery_decide", { ...asked, request_id: this._sent.id }];
+    return [name, { ...asked, request_id: this._sent.id }];
   },
 
   async _recorded(run) {

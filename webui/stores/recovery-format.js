@@ -106,25 +106,33 @@ const CHOICES = {
   },
 };
 
+/** What stands in the record of a choice, and in the button, for the states that a run may go on from. */
+const STATES_CHOSEN = {
+  restore: { label: "", consequence: "", record: "Go on from this state", said: "the state to go on from was chosen" },
+  "restore:now": { label: "", consequence: "", record: "Keep the chat, end the run", said: "the chat was kept as it is" },
+};
+
 export function choiceOf(id) {
+  if (String(id).startsWith("restore")) return STATES_CHOSEN[id] ?? STATES_CHOSEN.restore;
   return CHOICES[id] ?? { label: id, consequence: "", record: "Record", said: String(id) };
 }
 
 const ORDER = Object.keys(CHOICES);
 
 /**
- * The rows of the form: the choices for one call, then those for the run. Whether one is
- * allowed, and why not, is the server's word.
+ * The rows of the form: the states to go on from, where a run is held for its chat, the choices
+ * for one call, then those for the run. Whether one is allowed, and why not, is the server's word.
  */
 export function optionsFor(detail, callId) {
   const offered = (detail?.decisions ?? []).filter((d) => d.call_id == null || d.call_id === callId);
   const grants = (detail?.grants ?? [])
     .filter((g) => g.call_id === callId)
     .map((g) => ({ ...g, id: "grant", digest: "", needs_note: false, needs_ack: false, preview: "" }));
-  const rows = [...grants, ...offered].map((option) => {
+  const states = (detail?.restore ?? []).map((s) => ({ ...s, id: `restore:${s.id}`, state: s.id, call_id: null }));
+  const rows = [...states, ...grants, ...offered].map((option) => {
     const words = choiceOf(option.id);
     const text = option.allowed ? option.preview || words.consequence : `Not available: ${lower(option.reason)}`;
-    return { ...option, label: words.label, text };
+    return { ...option, label: words.label || option.title, text };
   });
   return rows.sort((a, b) => ORDER.indexOf(a.id) - ORDER.indexOf(b.id));
 }
@@ -278,6 +286,8 @@ export function holdsIn(snapshot) {
 export function notes(status) {
   const found = [];
   if (status?.store_problem) found.push(`The journal cannot be written right now: ${status.store_problem}`);
+  const changed = Object.values(status?.changed ?? {}).flat();
+  if (changed.length) found.push(`Changed while Agent Zero runs: ${changed.join(", ")}.`);
   const late = status?.protected_from_next_message?.length ?? 0;
   if (late === 1) found.push("1 running chat is protected from its next message.");
   if (late > 1) found.push(`${late} running chats are protected from their next message.`);

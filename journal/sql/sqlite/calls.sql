@@ -124,6 +124,11 @@ update calls
    set abandoned = seq
  where run_id = :run_id and seq >= :seq and abandoned = 0
 
+-- abandon_call --
+update calls
+   set abandoned = seq
+ where call_id = :call_id
+
 -- add_evidence --
 insert into evidence (call_id, kind, outcome, value_digest, result_digest, error, seq, at)
 values (:call_id, :kind, :outcome, :value_digest, :result_digest, :error, :seq, :now)

@@ -107,11 +107,52 @@ update runs
    set recoveries = 0
  where run_id = :run_id and recoveries > 0
 
+-- count_recoveries --
+-- Not a move: what a person is shown of the run stays the same.
+update runs
+   set recoveries = :recoveries
+ where run_id = :run_id and state in ('queued', 'running', 'held')
+
+-- attempts_of_run --
+-- What shows when this run was in hand, in which process, and how far it got.
+select e.seq, e.kind, e.call_id, e.boot_id, b.facts
+  from events e
+  join boots b on b.boot_id = e.boot_id
+ where e.run_id = :run_id
+   and e.kind in ('recovery_begun', 'recovery_ended', 'run_queued', 'run_held', 'run_claimed', 'run_released',
+                  'call_begun', 'call_begun_again', 'call_served')
+ order by e.seq
+
+-- completions_of_run --
+select count(*) filter (where kind = 'completion_begun') as begun,
+       count(*) filter (where kind = 'completion_ended') as ended
+  from events
+ where run_id = :run_id and kind in ('completion_begun', 'completion_ended')
+
+-- boot_after --
+select facts
+  from boots
+ where rowid > (select rowid from boots where boot_id = :boot_id)
+ order by rowid
+ limit 1
+
+-- newest_boot --
+select boot_id
+  from boots
+ order by rowid desc
+ limit 1
+
 -- note_checkpoint --
 -- Fenced, too: no checkpoint of a run that does not run, or under an old token.
 update runs
    set checkpoint_seq = :seq, changed_at = :now
  where run_id = :run_id and state = 'running' and token = :token
+
+-- choose_checkpoint --
+-- A person chose the state of a held run.
+update runs
+   set checkpoint_seq = :seq
+ where run_id = :run_id
 
 -- run_fence --
 select state, token, recoveries, chat_id, hold_reason
@@ -169,6 +210,13 @@ select seq, root, body, position, seal
  where run_id = :run_id
  order by seq desc
  limit 1
+
+-- checkpoints_of_run --
+select checkpoint_id, seq, root, body, position, seal, created_at
+  from checkpoints
+ where run_id = :run_id
+ order by seq desc
+ limit :most
 
 -- add_boot --
 insert into boots (boot_id, started_at, facts)

@@ -133,3 +133,46 @@ def test_a_second_click_while_recording_is_no_second_decision(panel: Panel, site
 
     panel.page.get_by_text("Recorded. The run is stopped.").first.wait_for()
     assert len(site.asked("recovery_decide")) == 1
+
+
+def test_a_state_to_go_on_from_is_chosen_with_the_keyboard_and_needs_consent(panel: Panel, site: Site) -> None:
+    site.scene("moved_on")
+    panel.open("run_moved")
+    first = panel.page.get_by_role("radio", name="Keep the chat as it is now")
+    first.focus()
+    panel.page.keyboard.press("ArrowDown")
+    assert panel.page.get_by_role("radio", name="Go back to the state after step 2").is_checked()
+    panel.page.keyboard.press("Enter")
+    panel.page.wait_for_function("document.activeElement.id === 'rx-ack'")
+    assert site.asked("recovery_restore") == []
+    panel.page.keyboard.press("Space")
+    panel.one("#rx-note").fill("The newer words were a test.")
+
+    panel.submit()
+
+    panel.page.get_by_text("Recorded. The run continues.").first.wait_for()
+    (said,) = site.asked("recovery_restore")
+    request_id = said.pop("request_id")
+    assert request_id
+    assert said == {
+        "run_id": "run_moved",
+        "version": 5,
+        "selection": "7",
+        "shown_digest": "digest-7",
+        "note": "The newer words were a test.",
+        "ack": True,
+        "origin": "panel 127.0.0.1",
+    }
+    assert panel.page.evaluate("window.__broken") is None
+
+
+def test_the_record_says_where_a_choice_came_from(panel: Panel, site: Site) -> None:
+    site.scene("moved_on")
+    panel.open("run_moved")
+    panel.choose("Keep the chat as it is now")
+    panel.page.get_by_role("button", name="Keep the chat, end the run").click()
+    panel.page.get_by_text("Recorded. The run is stopped.").first.wait_for()
+
+    panel.open("run_moved")
+
+    panel.page.get_by_text("It came from: panel 127.0.0.1").wait_for()

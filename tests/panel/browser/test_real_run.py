@@ -88,6 +88,27 @@ def test_a_stopped_run_stays_readable_with_its_decision(chromium: Browser, world
     assert len(world.effects()) == 1
 
 
+def test_a_chat_that_was_deleted_while_off_is_brought_back_in_the_panel(chromium: Browser, world: World, model: Model) -> None:
+    scenarios.held(world, model)
+    client = world.client()
+    (chat,) = [entry["id"] for entry in client.poll()["contexts"]]
+    client.toggle(False)
+    client.remove(chat)
+    client.toggle(True)
+    with tabs(chromium, Site(world.url, client)) as tab:
+        panel = tab().open()
+        panel.one(".rx-card").first.click()
+        panel.one("#rx-form").wait_for()
+        panel.choose("Bring the chat back")
+        panel.page.get_by_role("button", name="Go on from this state").click()
+
+        panel.page.get_by_text("Recorded. The run continues.").first.wait_for()
+        client.wait(lambda: client.context(chat), what="the chat to be back")
+        client.wait_log(chat, "warning", "It may have happened")  # the step without a result is asked about, as always
+
+    assert len(world.effects()) == 1
+
+
 def from_the_counter(tab: Callable[..., Panel]) -> Panel:
     panel = tab()
     panel.one(".durable-counter").click()

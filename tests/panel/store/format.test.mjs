@@ -50,6 +50,29 @@ test("more attempts are offered as the first choice of their call", () => {
   assert.deepEqual(format.undecided(shown).map((call) => call.n), [2]);
 });
 
+test("states to go on from come first, with the server's words, and say what they are about", () => {
+  const restore = [
+    { id: "now", title: "Keep the chat as it is now", preview: "The run ends here.", allowed: true, digest: "d", needs_ack: false },
+    { id: "7", title: "Go back", preview: "", allowed: false, reason: "It cannot be read.", digest: "e", needs_ack: true },
+  ];
+
+  const [keep, back, ...rest] = format.optionsFor(detail({ restore }), "other");
+
+  assert.deepEqual([keep.id, keep.state, keep.label, keep.text], ["restore:now", "now", "Keep the chat as it is now", "The run ends here."]);
+  assert.deepEqual([back.id, back.label, back.text], ["restore:7", "Go back", "Not available: it cannot be read."]);
+  assert.deepEqual(rest.map((option) => option.id), ["resume", "stop"]);
+  assert.equal(format.recordLabel({ decision: "restore:now" }), "Keep the chat, end the run");
+  assert.equal(format.recordLabel({ decision: "restore:7" }), "Go on from this state");
+  assert.equal(format.choiceOf("restore").said, "the state to go on from was chosen");
+});
+
+test("files that changed under the running server are named", () => {
+  const changed = { plugin: ["api/status.py"], host: [], journal: ["journal.db"] };
+
+  assert.deepEqual(format.notes({ changed }), ["Changed while Agent Zero runs: api/status.py, journal.db."]);
+  assert.deepEqual(format.notes({ changed: { plugin: [], host: [], journal: [] } }), []);
+});
+
 test("the form asks for what is missing, and for nothing else", () => {
   const draft = { decision: "x", note: "  ", ack: false };
 

@@ -18,6 +18,7 @@ REASONS = {
     "model_interrupted": "A model call was cut off. No answer was saved. Nothing was sent again.",
     "checkpoint_corrupt": "The saved state of this run cannot be read. The run is left exactly as it was.",
     "crash_loop": "The server ended three times while it continued this run. Nothing was repeated.",
+    "chat_moved_on": "The chat went on without this record. Nothing was overwritten.",
 }
 THREE = ("confirmed_completed", "confirmed_not_completed", "new_attempt")
 
@@ -146,6 +147,31 @@ def corrupt() -> dict[str, Any]:
     return view(which, [call(1, "", kind="model"), call(2, "document_query", "invoice.pdf")])
 
 
+def state(selection: str, title: str, preview: str, *, needs_ack: bool = False) -> dict[str, Any]:
+    return {
+        "id": selection,
+        "title": title,
+        "preview": preview,
+        "digest": f"digest-{selection}",
+        "at": NOW - 20 * MINUTE,
+        "allowed": True,
+        "reason": "",
+        "needs_note": False,
+        "needs_ack": needs_ack,
+        "ends_run": selection == "now",
+    }
+
+
+def moved_on() -> dict[str, Any]:
+    """A chat that was used while its run was not recorded: two states to go on from."""
+    states = [
+        state("now", "Keep the chat as it is now", f"The run ends here. {NASTY}"),
+        state("7", "Go back to the state after step 2", "What is newer is kept as a chat of its own.", needs_ack=True),
+    ]
+    which = run("run_moved", "Plan the summer", code="chat_moved_on", version=5, ago=30)
+    return view(which, [call(1, "", kind="model"), call(2, "search_engine", "trains")], restore=states)
+
+
 def finished() -> dict[str, Any]:
     return view(
         run("run_done", "Rename the photos", state="completed", version=20, ago=3000),
@@ -154,7 +180,7 @@ def finished() -> dict[str, Any]:
 
 
 class Canned:
-    """The five calls over a few runs. `fail` makes the next call of that name end as told."""
+    """The calls over a few runs. `fail` makes the next call of that name end as told."""
 
     def __init__(self, *views: dict[str, Any], status: dict[str, Any] | None = None) -> None:
         self.views = {item["run"]["run_id"]: copy.deepcopy(item) for item in views}
@@ -221,6 +247,15 @@ class Canned:
         item = self._at(said)
         item["grants"] = []
         self._move(item, "queued")
+        return copy.deepcopy(item)
+
+    def recovery_restore(self, **said: Any) -> dict[str, Any]:
+        self._enter("recovery_restore", said)
+        item = self._at(said)
+        about = {"id": "restore", "call_id": None, "note": said["note"], "at": NOW, "origin": said["origin"], "attempts": None, "seq": 92}
+        item["recorded"].append(about)
+        item["restore"] = []
+        self._move(item, "stopped" if said["selection"] == "now" else "queued")
         return copy.deepcopy(item)
 
     def elsewhere(self, run_id: str, choice: str, note: str = "Seen on the web page.") -> None:

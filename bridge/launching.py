@@ -1,0 +1,184 @@
+"""Runs set going: after a restart, a few at a time and the suspects alone, and after a decision (I10).
+
+Launches run on a thread of their own after the web server answers: starting work while the
+host registers its file watchers can hang the host's start for ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from ..journal.errors import Corrupt, JournalError
+from ..journal.records import Call, CallKind, HoldReason, Input, Outcome, Run, RunState
+from . import notify, resume, stopping, turns, turnstile, waiting
+from .session import ROOT_PATH, Message, Phase, Session
+
+if TYPE_CHECKING:
+    from .activation import Activation
+
+_PORT_S = 300.0
+
+
+def start(active: Activation, ready: list[Session]) -> None:
+    """Return at once; a thread waits for the web server and then launches, a few at a time, in the order given."""
+    late = [] if active.live else active.journal.all_waiting()
+    if ready or late:
+        threading.Thread(target=_launch_all, args=(active, ready, late), name="durable-resume", daemon=True).start()
+
+
+def _launch_all(active: Activation, ready: list[Session], late: list[Input]) -> None:
+    _wait_for_port()
+    for session in ready:
+        if session.run.recoveries:
+            _let_others_end(active, session)
+        launch(session)
+    for kept in late:
+        _send_late(active, kept)
+
+
+def _let_others_end(active: Activation, suspect: Session) -> None:
+    """If a suspect takes the process down again, what its neighbours were in the middle of goes with it: let them end first."""
+    deadline = time.monotonic() + turnstile.PATIENCE_S
+    while any(other is not suspect for other in active.running()) and not active.closed and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+def _send_late(active: Activation, kept: Input) -> None:
+    """A message whose turn ended, and the process with it, before it could become the next one."""
+    from agent import AgentContext
+
+    ctx = AgentContext.get(kept.chat_id)
+    ended = active.journal.run(kept.run_id).state in (RunState.COMPLETED, RunState.FAILED)
+    if ctx is not None and ended and kept.chat_id not in active.sessions:
+        turns.next_turn(active, ctx, kept)
+
+
+def _wait_for_port() -> None:
+    from helpers import runtime
+
+    deadline = time.monotonic() + _PORT_S
+    while time.monotonic() < deadline:
+        try:
+            with socket.create_connection(("127.0.0.1", int(runtime.get_web_ui_port())), timeout=1.0):
+                return
+        except OSError:
+            time.sleep(0.1)
+
+
+def launch(session: Session) -> None:
+    """Wait for a turn, then start the run's coroutine from its resume point; a launch that fails is said in the chat.
+
+    It is tried again at the next start. After an end of the process during recovery each run goes alone.
+    """
+    active = session.activation
+    session.on_passed = active.launches.enter(alone=active.careful or session.run.recoveries > 0)
+    if active.closed or session.phase is not Phase.READY:
+        session.passed_cursor()
+        return
+    try:
+        with active.chat_lock(session.chat_id):  # a message must not meet a run that has no task yet
+            _launch(active, session)
+    except Exception as error:  # whatever a chat makes of it: the other runs go on
+        _failed(session, str(error) if isinstance(error, JournalError) else f"{type(error).__name__}.")
+
+
+def _failed(session: Session, why: str) -> None:
+    """The process goes on, so this was no crash: the attempt is taken back."""
+    session.passed_cursor()
+    session.phase = Phase.HELD
+    with contextlib.suppress(JournalError, TimeoutError):
+        session.activation.journal.settle(session.run.run_id, None).result(waiting.PATIENT_S)
+    ctx = session.context()
+    if ctx is not None:
+        notify.warn(ctx, "The run could not be continued", f"{why} Restart Agent Zero to try again.", "durable-launch")
+    else:
+        notify.write(f"A run could not be continued. {why} Restart Agent Zero to try again.")
+
+
+def _launch(active: Activation, session: Session) -> None:
+    from agent import AgentContext, UserMessage
+
+    if not session.fresh:
+        active.journal.begin_recovery(session.run.run_id).result(waiting.PATIENT_S)
+        resume.rebuild_chat(session, resume.point_of(active, session.run), living=True)
+        active.journal.settle(session.run.run_id, None).result(waiting.PATIENT_S)
+    claim = active.journal.claim(session.run.run_id).result(waiting.PATIENT_S)
+    ctx = session.context()
+    calls = active.journal.calls(session.run.run_id)
+    session.recorded = {call.key.text for call in calls if call.outcome is not None and not call.abandoned}
+    session.last_answer = _last_answer(session, calls)
+    session.resumed = True
+    session.fence(claim.run)
+    session.claimed(claim)
+    content = session.run.input
+    in_history = any(m.id == session.run.input_id for m in ctx.agent0.history.all_messages())
+    # a command like "/name" was resolved in an earlier life: only a message that the host never saw goes in as written
+    text = "" if in_history else content["text"]
+    message = UserMessage(text, list(content["attachments"]), list(content["system"]), id=session.run.input_id)
+    AgentContext.set_current(ctx.id)
+    ctx.run_task(ctx._process_chain, ctx.agent0, message)
+
+
+def _last_answer(session: Session, calls: list[Call]) -> str:
+    """What the model said last before the resume point. Without it a repeated answer would act a second time."""
+    if not session.answered:
+        return ""
+    reached = session.steps.get(ROOT_PATH, 0)
+    answers = [c for c in calls if c.key.kind is CallKind.MODEL and c.outcome is Outcome.OK and not c.abandoned and c.key.step <= reached]
+    return str(answers[-1].value.get("response", "")) if answers and isinstance(answers[-1].value, dict) else ""
+
+
+def released(active: Activation, run: Run) -> None:
+    """A decision or a grant let the run go: wake its coroutine, or launch it, or end it."""
+    session = active.sessions.get(run.chat_id)
+    if session is None:
+        return
+    with active.chat_lock(run.chat_id):
+        if run.state is RunState.STOPPED:
+            _end(active, session, run)
+        elif run.state is RunState.QUEUED:
+            _go_on(active, session, run)
+        else:
+            session.run = run
+
+
+def _go_on(active: Activation, session: Session, run: Run) -> None:
+    notify.released(session)
+    if session.phase is Phase.PARKED:
+        session.claimed(active.journal.claim(run.run_id).result(waiting.PATIENT_S))
+        return
+    active.journal.begin_recovery(run.run_id).result(waiting.PATIENT_S)
+    known = [Message.of(item) for item in active.journal.inputs(run.run_id)]
+    problem = _problem(active, session, run, known)
+    if problem is not None:
+        session.fresh = False
+        resume.hold(active, run, *problem, {})
+        return
+    if not session.fresh:
+        session.messages = known
+    session.run, session.phase = active.journal.settle(run.run_id, None).result(waiting.PATIENT_S), Phase.READY
+    threading.Thread(target=launch, args=(session,), name="durable-launch", daemon=True).start()
+
+
+def _problem(active: Activation, session: Session, run: Run, known: list[Message]) -> tuple[HoldReason, str] | None:
+    """What happened to the chat while a person thought: also one that was rebuilt may have been compacted since."""
+    try:
+        point = resume.point_of(active, run)
+    except Corrupt:
+        return HoldReason.CHECKPOINT_CORRUPT, resume.UNREADABLE
+    return resume.problem_of(session, point, run, known, active.journal.calls(run.run_id))
+
+
+def _end(active: Activation, session: Session, run: Run) -> None:
+    """Stop: the chat goes on from its last valid state plus the saved results, with a note."""
+    was_parked, fresh, hold = session.phase is Phase.PARKED, session.fresh, session.run.hold
+    session.end(run, "stopped", "This run was stopped by a person.")
+    ctx = session.context()
+    if ctx is None:
+        return
+    notify.no_badge(ctx)
+    stopping.tell(active, session, ctx, hold, from_point=fresh and not was_parked)
