@@ -9,8 +9,8 @@ import pytest
 from refhost.model import Model
 from refhost.world import World
 from tests.support.scenes import ended
-from tests.support.story import FAULTS, Panel
-from tests.support.traps import Trap
+from tests.support.story import Panel
+from tests.support.traps import MOMENTS, Trap
 
 pytestmark = pytest.mark.crash
 
@@ -85,7 +85,7 @@ def test_ends_of_another_cause_never_hold_a_run_that_waited_for_its_turn(tmp_pat
         chats = trap.cut_off(*INNOCENT)
         for _ in range(5):
             fault = {"FAULT": "before:all_waiting:1", "FAULT_MARK": str(tmp_path / "mark"), "FAULT_AGAIN": "1"}
-            world.start(env=trap.env | fault, inject=FAULTS, wait=False)
+            world.start(env=trap.env | fault, inject=MOMENTS, wait=False)
             world.wait_dead()
 
         trap.start()
@@ -113,7 +113,7 @@ def test_what_the_system_says_about_memory_stands_in_the_hold(tmp_path):
 def test_a_held_chat_whose_loading_ends_the_server_keeps_its_question(tmp_path):
     with Model.start(tmp_path / "model") as model, World(tmp_path / "world", model=model) as world:
         trap = Trap(world, model, tmp_path / "trap", "load")
-        world.start(env=trap.env | {"FAULT": "after:begin_call.tool:1", "FAULT_MARK": str(tmp_path / "mark")}, inject=FAULTS)
+        world.start(env=trap.env | {"FAULT": "after:begin_call.tool:1", "FAULT_MARK": str(tmp_path / "mark")}, inject=MOMENTS)
         guilty = world.client().create_chat()
         with contextlib.suppress(OSError):
             world.client().ask("message_async", {"text": "please, the guilty one", "context": guilty, "message_id": "one"})

@@ -6,7 +6,8 @@ import pytest
 
 from tests.recovery.test_restore import held
 from tests.support.behind import chats, go_on, on_again, use_while_off
-from tests.support.story import FAULTS, Panel
+from tests.support.story import Panel
+from tests.support.traps import MOMENTS
 
 pytestmark = pytest.mark.crash
 
@@ -19,7 +20,7 @@ def test_a_kill_in_the_middle_of_going_back_makes_no_second_copy_and_loses_nothi
     newer = world.client().history(held)
     world.toggle_file(True)
     mark = tmp_path / "mark"
-    world.restart(env={"FAULT": point, "FAULT_MARK": str(mark)}, inject=FAULTS)
+    world.restart(env={"FAULT": point, "FAULT_MARK": str(mark)}, inject=MOMENTS)
     panel = Panel(world.client())
     detail = panel.wait_held(held)
     try:
@@ -40,7 +41,7 @@ def test_a_kill_in_the_middle_of_going_back_makes_no_second_copy_and_loses_nothi
 def test_used_again_after_the_choice_and_before_it_was_carried_out_is_kept_too(world, model, held, tmp_path):
     use_while_off(world, held)
     world.toggle_file(True)
-    world.restart(env={"FAULT": "after:choose_state:1", "FAULT_MARK": str(tmp_path / "mark")}, inject=FAULTS)
+    world.restart(env={"FAULT": "after:choose_state:1", "FAULT_MARK": str(tmp_path / "mark")}, inject=MOMENTS)
     panel = Panel(world.client())
     detail = panel.wait_held(held)
     with pytest.raises(OSError, match=r"."):

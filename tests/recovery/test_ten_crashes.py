@@ -12,7 +12,8 @@ import pytest
 from refhost.model import Model, answer, raw, use
 from refhost.world import World, WorldDied
 from tests.support.scenes import ended
-from tests.support.story import FAULTS, Panel
+from tests.support.story import Panel
+from tests.support.traps import MOMENTS
 
 pytestmark = pytest.mark.crash
 
@@ -119,7 +120,7 @@ def test_ten_kills_at_ten_places(tmp_path):
         model.script(use("browser", url="here"), repeat=True)
         chat = ""
         for number, place in enumerate(PLACES):
-            world.start(env={"FAULT": place, "FAULT_MARK": str(tmp_path / f"killed{number}")}, inject=FAULTS, wait=False)
+            world.start(env={"FAULT": place, "FAULT_MARK": str(tmp_path / f"killed{number}")}, inject=MOMENTS, wait=False)
             chat = go_on_until_dead(world, chat)
 
         world.start()

@@ -8,6 +8,7 @@ from refhost.model import Model, answer, use
 from refhost.world import World
 
 DEADLY = Path(__file__).with_name("deadly.py")
+MOMENTS = Path(__file__).with_name("moments.py")
 RESULT = "result-of-the-effect"
 
 STANDS = '''
