@@ -75,10 +75,10 @@ def stored(world: World) -> dict[str, int]:
     """What the journal holds of resume points: bytes of all parts, and of the newest root."""
     db = sqlite3.connect(f"file:{world.data_folder / 'journal.db'}?mode=ro", uri=True)
     try:
-        parts = db.execute("select coalesce(sum(length(body)), 0) from nodes").fetchone()[0]
-        root = db.execute(
-            "select length(n.body) from checkpoints c join nodes n on n.digest = c.root order by c.checkpoint_id desc limit 1"
+        parts = db.execute(
+            "select coalesce((select sum(length(body)) from nodes), 0) + coalesce((select sum(length(body)) from checkpoints), 0)"
         ).fetchone()[0]
+        root = db.execute("select length(body) from checkpoints where body is not null order by checkpoint_id desc limit 1").fetchone()[0]
     finally:
         db.close()
     return {"parts": parts, "root": root}
