@@ -138,6 +138,7 @@ def in_own_thread(journal: Journal) -> None:
         store._merge()
 
     store._put = put  # type: ignore[method-assign]
+    store._look_after = lambda: None  # type: ignore[method-assign]  # the thread that waits must not touch what this one uses
 
 
 def ways(folder: Path, way: str) -> Callable[[], None]:
