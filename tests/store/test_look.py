@@ -320,4 +320,5 @@ def test_the_checks_at_a_start_do_not_grow_with_the_journal(world: World, tmp_pa
     assert opened_with(tmp_path / "crashed", monkeypatch) == ["quick_check"]
     monkeypatch.setattr(opening, "MOST_WHOLE", 1000)
     assert opened_with(tmp_path / "large and crashed", monkeypatch) == ["quick_check('runs')", "quick_check('calls')"]
+    assert opened_with(world.folder, monkeypatch) == []
     world.journal = world._open()
