@@ -8,26 +8,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from . import calls, codec, decisions, runs, views
+from . import codec, views
 from .clock import Clock
 from .errors import JournalError
-from .ids import RunId
 from .masking import Masker
-from .records import Call, Run
+from .reading import Reading
 from .store.base import Reader, Row
 from .store.look import Looker
 
 
-class Look:
+class Look(Reading):
     """Every answer is one consistent state of its own. Raises Corrupt or Unavailable where that cannot be had.
 
     JournalNewer is raised by what a newer journal's tables cannot answer any more; the rest of it can be read.
     """
 
     def __init__(self, folder: Path, *, masker: Masker, clock: Clock | None = None) -> None:
-        self._masker = masker
         self._looker = Looker(Path(folder))
-        self._clock = clock or Clock()
+        super().__init__(self._looker.read, masker=masker, clock=clock or Clock(), boot_id="")
 
     @property
     def schema(self) -> int:
@@ -37,28 +35,6 @@ class Look:
     def is_newer(self) -> bool:
         """A later version wrote this journal."""
         return self._looker.is_newer
-
-    def unfinished(self) -> list[Run]:
-        return self._looker.read(runs.unfinished)
-
-    def run(self, run_id: str) -> Run:
-        return self._looker.read(lambda tx: runs.load_any(tx, RunId(run_id)))
-
-    def calls(self, run_id: str) -> list[Call]:
-        return self._looker.read(lambda tx: calls.of_run(tx, RunId(run_id)))
-
-    def listing(self, tab: str = "needs_you", cursor: str | None = None) -> dict[str, Any]:
-        return self._looker.read(lambda tx: views.listing(tx, tab, cursor, **self._shown()))
-
-    def run_view(self, run_id: str) -> dict[str, Any]:
-        """As the panel shows it. What it offers can be decided only where the journal is owned."""
-        return self._looker.read(lambda tx: views.run_view(tx, RunId(run_id), **self._shown()))
-
-    def offers(self, run_id: str) -> list[decisions.Offer]:
-        return self._looker.read(lambda tx: decisions.offers(*decisions.read(tx, RunId(run_id))))
-
-    def _shown(self) -> dict[str, Any]:
-        return {"masker": self._masker, "boot_id": "", "now": self._clock.now()}
 
     def status(self) -> dict[str, Any]:
         """JSON-ready: which journal it is, who has it, what is in it. What one of another version does not answer is None."""

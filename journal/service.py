@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,23 +29,22 @@ from . import (
     selections,
     upkeep,
     verify,
-    views,
 )
 from .attempts import Completion
 from .backup import Backup
-from .calls import Evidence, Intent, Result
-from .checkpoints import LoadedPoint
+from .calls import Evidence, Intent
 from .clock import Clock
-from .codec import Body, Opaque
+from .codec import Body
 from .collection import Desk, Removed
-from .decisions import Offer
-from .errors import CheckpointCorrupt, JournalError, StoreFull, TooLarge
-from .evidence import FROM_CHECK, Finding
+from .errors import JournalError, StoreFull, TooLarge
+from .evidence import Finding
 from .ids import CallId, ChatId, Digest, Ids, InputId, RunId
+from .intake import Intake
 from .leaks import Leak
 from .look import Look
 from .masking import Masker
 from .pins import Pins
+from .reading import CHAT_SAVED, Reading
 from .records import (
     Admitted,
     Call,
@@ -66,22 +65,18 @@ from .records import (
 from .replay import NOTHING, Allowlist
 from .retention import Policy
 from .runs import Scribe
-from .selections import Offer as RestoreOffer
-from .store.base import NO_ROOM, Keep, Reader, Restored, Store, Transaction
+from .store.base import NO_ROOM, Keep, Restored, Store, Transaction
 from .store.peek import peek
 from .store.sqlite import SqliteStore
-from .trees import Tree
 from .verify import Progress
 
 T = TypeVar("T")
 
 MOST_INTENT = 64 * 1024 * 1024
-MOST_RESULT = 512 * 1024 * 1024
 MOST_NOTE = 2000
 MOST_SAID = 64 * 1024
 _MOST_TITLE = 500
 
-CHAT_SAVED = "chat_saved"
 SAID = "A person confirmed that this step was completed. Its own output was not saved."
 
 
@@ -94,17 +89,16 @@ def peek_unfinished(folder: Path) -> dict[ChatId, tuple[RunId, RunState]]:
     return {row["chat_id"]: (row["run_id"], RunState(row["state"])) for row in peek(folder, "peek_unfinished")}
 
 
-class Journal:
+class Journal(Reading):
     """An open journal, owned by this process."""
 
     def __init__(
         self, store: Store, *, masker: Masker, clock: Clock, ids: Ids, boot_id: str, folder: Path, allowlist: Allowlist = NOTHING
     ) -> None:
-        self.masker = masker
+        super().__init__(store.read, masker=masker, clock=clock, boot_id=boot_id)
         self.allowlist = allowlist
-        self.boot_id = boot_id
-        self.clock = clock
         self._store = store
+        self._intake = Intake(masker)
         self._ids = ids
         self._folder = folder
         self._pins = Pins()
@@ -197,7 +191,7 @@ class Journal:
 
     def note_changes(self, facts: dict[str, Any]) -> Future[int]:
         """Keep as an event what changed around the running server."""
-        masked = self._masked(facts)
+        masked = self._intake.masked(facts)
         return self._write(lambda scribe: scribe.event("changes_seen", None, changed=masked))
 
     # -- messages and runs ----------------------------------------------------------------------
@@ -234,8 +228,8 @@ class Journal:
             )
 
         shown_title = self.masker.text(title)[:_MOST_TITLE]
-        mode_body = self._facts(mode)
-        body = self._facts(content)
+        mode_body = self._intake.facts(mode)
+        body = self._intake.facts(content)
         return self._write_sized("message", body, write, point)
 
     def name_run(self) -> RunId:
@@ -248,11 +242,11 @@ class Journal:
         if known is None:
             return None
         stored = known.input_digest if isinstance(known, Run) else known.digest
-        return ("same" if stored == self._facts(content).digest else "other"), known
+        return ("same" if stored == self._intake.facts(content).digest else "other"), known
 
     def keep_input(self, run_id: str, input_id: str, content: dict[str, Any]) -> Future[Input]:
         """Save a message for a run that has not ended."""
-        body = self._facts(content)
+        body = self._intake.facts(content)
         return self._write_sized("message", body, lambda scribe: inputs.keep(scribe, RunId(run_id), InputId(input_id), body))
 
     def checkpoint(self, run_id: str, token: int, point: ResumePoint, delivered: Iterable[str]) -> Future[int]:
@@ -278,7 +272,7 @@ class Journal:
     ) -> Future[list[Input]]:
         """End a run with its answer and last checkpoint; answers with the messages that still wait in the chat."""
         ids = [InputId(each) for each in delivered]
-        said = codec.body(self._masked(answer))
+        said = codec.body(self._intake.masked(answer))
 
         def write(scribe: Scribe) -> list[Input]:
             run = runs.load(scribe.tx, RunId(run_id))
@@ -301,7 +295,7 @@ class Journal:
         facts: dict[str, Any] | None = None,
     ) -> Future[Run]:
         """Let a run wait for a person."""
-        why = self._hold(Hold(reason, CallId(call_id) if call_id else None, text, facts or {}))
+        why = self._intake.hold(Hold(reason, CallId(call_id) if call_id else None, text, facts or {}))
         return self._write(lambda scribe: runs.hold(scribe, RunId(run_id), why))
 
     def interrupt_run(self, run_id: str, by: str) -> Future[Run]:
@@ -333,7 +327,7 @@ class Journal:
 
     def settle(self, run_id: str, hold: Hold | None) -> Future[Run]:
         """End the rebuild of a run: on hold, or queued."""
-        why = self._hold(hold) if hold else None
+        why = self._intake.hold(hold) if hold else None
         return self._write(lambda scribe: attempts.settle(scribe, RunId(run_id), why))
 
     def claim(self, run_id: str) -> Future[Claim]:
@@ -376,9 +370,9 @@ class Journal:
             arguments=codec.body(masked.value),
             lossy=masked.lossy,
             permission=permission,
-            extra=self._facts(extra) if extra else None,
+            extra=self._intake.facts(extra) if extra else None,
         )
-        evidence = self._evidence(finding)
+        evidence = self._intake.evidence(finding)
 
         def write(scribe: Scribe) -> Step:
             return recovery.begin_call(scribe, RunId(run_id), token, cursor, intent, self.allowlist, evidence)
@@ -387,7 +381,7 @@ class Journal:
 
     def lose_call(self, run_id: str, token: int, call_id: str, permission: Permission, finding: Finding | None = None) -> Future[Step]:
         """The effect of a living call ended without proof (I3): the same answer as after a crash, or a hold."""
-        evidence = self._evidence(finding)
+        evidence = self._intake.evidence(finding)
 
         def write(scribe: Scribe) -> Step:
             return recovery.lose_call(scribe, RunId(run_id), token, CallId(call_id), permission, self.allowlist, evidence)
@@ -405,7 +399,7 @@ class Journal:
         extra: dict[str, Any] | None = None,
     ) -> Future[Call]:
         """Write a result. Never raises: whatever the value is, something true about it is kept (I2)."""
-        result = self._result(outcome, value, error, usage, extra)
+        result = self._intake.result(outcome, value, error, usage, extra)
         return self._write(lambda scribe: calls.finish(scribe, CallId(call_id), result), result.value, result.extra)
 
     # -- persons --------------------------------------------------------------------------------
@@ -430,15 +424,6 @@ class Journal:
         who = self.masker.text(origin)
         return self._write(lambda scribe: grants.grant(scribe, RunId(run_id), version, CallId(call_id), attempts, request_id, who))
 
-    def offers(self, run_id: str) -> tuple[Run, list[Call], list[Offer]]:
-        """A run, its calls, and what a person may decide about them now."""
-
-        def look(tx: Reader) -> tuple[Run, list[Call], list[Offer]]:
-            run, all_calls = decisions.read(tx, RunId(run_id))
-            return run, all_calls, decisions.offers(run, all_calls)
-
-        return self._store.read(look)
-
     def choose_state(self, chosen: Selection, usable: Collection[int]) -> Future[Run]:
         """Let a run go on from the state that a person chose, or end it with the chat as it is (I7)."""
         if len(chosen.note) > MOST_NOTE:
@@ -450,80 +435,11 @@ class Journal:
         """The chat stands as it was chosen: what happens to it from now on is new."""
         return self._write(lambda scribe: scribe.event("state_restored", RunId(run_id)))
 
-    # -- reading --------------------------------------------------------------------------------
+    # -- many reads -----------------------------------------------------------------------------
 
     def reading(self) -> AbstractContextManager[None]:
         """What this thread reads inside the block sees one state, and costs less. Do not wait for a write in it."""
         return self._store.reading()
-
-    def unfinished(self) -> list[Run]:
-        """Every run that has not ended. One that cannot be read is among them, with `damaged` set."""
-        return self._store.read(runs.unfinished)
-
-    def run(self, run_id: str) -> Run:
-        return self._store.read(lambda tx: runs.load_any(tx, RunId(run_id)))
-
-    def runs_of(self, chat_id: str) -> list[Run]:
-        return self._store.read(lambda tx: runs.of_chat(tx, ChatId(chat_id)))
-
-    def newest_run(self, chat_id: str) -> Run | None:
-        return self._store.read(lambda tx: runs.newest(tx, ChatId(chat_id)))
-
-    def ended_in_last_boot(self) -> list[Run]:
-        """Newest runs of their chats that ended in the last process in which any run ended."""
-        return self._store.read(lambda tx: runs.ended_in_last_boot(tx, self.boot_id))
-
-    def calls(self, run_id: str) -> list[Call]:
-        return self._store.read(lambda tx: calls.of_run(tx, RunId(run_id)))
-
-    def chat_was_saved(self, run_id: str) -> bool:
-        """Whether `note_chat_saved` was called for this run, in any process."""
-        return any(row["kind"] == CHAT_SAVED for row in self._store.read(lambda tx: tx.all("events_of_run", run_id=RunId(run_id))))
-
-    def waiting(self, chat_id: str) -> list[Input]:
-        """Messages of a chat that are not delivered yet, in order."""
-        return self._store.read(lambda tx: inputs.waiting(tx, ChatId(chat_id)))
-
-    def all_waiting(self) -> list[Input]:
-        """Messages that wait in any chat; after a crash some may have no unfinished run any more."""
-        return self._store.read(inputs.all_waiting)
-
-    def inputs(self, run_id: str) -> list[Input]:
-        return self._store.read(lambda tx: inputs.of_run(tx, RunId(run_id)))
-
-    def head(self) -> int:
-        return self._store.read(runs.head)
-
-    def resume_point(self, run_id: str) -> LoadedPoint:
-        """The newest checkpoint, verified. Raises CheckpointCorrupt, never falls back to an older one (I9)."""
-        return self._store.read(lambda tx: checkpoints.newest(tx, RunId(run_id), Tree(self._node)))
-
-    def states(self, run_id: str) -> dict[int, LoadedPoint]:
-        """The newest saved states of a run whose records are sound, newest first; their parts are verified on reading."""
-
-        def read(tx: Reader) -> dict[int, LoadedPoint]:
-            found = {}
-            for row in checkpoints.of_run(tx, RunId(run_id)):
-                with suppress(CheckpointCorrupt):
-                    found[int(row["checkpoint_id"])] = checkpoints.loaded(tx, RunId(run_id), row, Tree(self._node))
-            return found
-
-        return self._store.read(read)
-
-    def restore_offers(self, run_id: str, usable: Collection[int]) -> tuple[list[RestoreOffer], str]:
-        """The states from which a person may let this run go on, and why there is none."""
-        return self._store.read(lambda tx: selections.offers(tx, RunId(run_id), usable))
-
-    def waiting_selection(self, run_id: str) -> str | None:
-        """The id of a choice whose chat was not brought to the chosen state yet."""
-        return self._store.read(lambda tx: selections.waiting(tx, RunId(run_id)))
-
-    def ended_by_selection(self, run_id: str) -> bool:
-        """Whether the run ended because a person kept the chat as it was."""
-        return self._store.read(lambda tx: selections.ended(tx, RunId(run_id)))
-
-    def _node(self, digest: Digest) -> bytes:
-        return self._store.read(lambda tx: checkpoints.node(tx, digest))
 
     # -- upkeep ---------------------------------------------------------------------------------
 
@@ -551,19 +467,6 @@ class Journal:
 
     def _desk(self, rest: Callable[[], bool]) -> Desk:
         return Desk(self._store.read, self._write, self._store.bodies, self._pins, self.clock.now, rest)
-
-    # -- views ----------------------------------------------------------------------------------
-
-    def listing(self, tab: str = "needs_you", cursor: str | None = None) -> dict[str, Any]:
-        return self._store.read(lambda tx: views.listing(tx, tab, cursor, masker=self.masker, boot_id=self.boot_id, now=self.clock.now()))
-
-    def run_view(self, run_id: str) -> dict[str, Any]:
-        return self._store.read(
-            lambda tx: views.run_view(tx, RunId(run_id), masker=self.masker, boot_id=self.boot_id, now=self.clock.now())
-        )
-
-    def counts(self) -> dict[str, int]:
-        return self._store.read(lambda tx: views.counts(tx, self.boot_id))
 
     def find_secrets(self) -> list[Leak]:
         """Runs that hold a secret which became known only after it was stored. Reads everything; answers names, never values."""
@@ -594,54 +497,6 @@ class Journal:
     def _check_room(self) -> None:
         if not self._store.has_room():
             raise StoreFull(NO_ROOM)
-
-    def _masked(self, value: Any) -> Any:
-        return self.masker.mask(value, names=False).value
-
-    def _facts(self, facts: dict[str, Any]) -> Body:
-        masked = self._masked(facts)
-        if not isinstance(masked, dict):  # a subclass that cannot be read: it would be refused when it is read back
-            raise TypeError(f"Facts must be a plain dict, not {type(facts).__name__}.")
-        return codec.body(masked)
-
-    def _hold(self, hold: Hold) -> Hold:
-        return replace(hold, text=self.masker.text(hold.text), facts=self._masked(hold.facts))
-
-    def _result(self, outcome: Outcome, value: Any, error: str, usage: dict[str, Any] | None, extra: dict[str, Any] | None) -> Result:
-        try:
-            masked = self.masker.mask(value, names=False)
-            body = codec.body(masked.value)
-            lossy = masked.lossy
-        except Exception as problem:
-            # The effect has happened: its result must be kept, if only as what it looked like.
-            body, lossy = codec.body(self._description(value, type(problem).__name__)), True
-        if len(body.data) > MOST_RESULT:
-            body, lossy = codec.body(Opaque("too_large", f"A result of {len(body.data)} bytes was not kept.")), True
-        return Result(
-            outcome=outcome,
-            value=body,
-            lossy=lossy,
-            error=self.masker.text(error),
-            usage=self._beside(usage).data if usage else None,
-            extra=self._beside(extra) if extra else None,
-        )
-
-    def _evidence(self, finding: Finding | None) -> Evidence | None:
-        if finding is None:
-            return None
-        result = self._result(Outcome.OK, finding.value, "", None, {FROM_CHECK: True})
-        return Evidence(finding.found, result, self.masker.text(finding.seen))
-
-    def _beside(self, facts: dict[str, Any]) -> Body:
-        """What is kept beside a result must never be the reason that the result is lost, or cannot be read."""
-        try:
-            return self._facts(facts)
-        except Exception as problem:
-            return codec.body({"not_kept": self._description(facts, type(problem).__name__)})
-
-    def _description(self, value: Any, problem: str) -> Opaque:
-        seen = codec.opaque(value)
-        return Opaque(seen.type_name, self.masker.text(f"{seen.text} ({problem} while saving it)"))
 
 
 def _of(evidence: Evidence | None) -> tuple[Body | None, ...]:

@@ -390,7 +390,7 @@ MUTANTS = (
     ),
     Mutant(
         "a result is stored unmasked",
-        "journal/service.py",
+        "journal/intake.py",
         "            body = codec.body(masked.value)\n            lossy",
         "            body = codec.body(value)\n            lossy",
         ("tests/unit/test_secrets.py",),

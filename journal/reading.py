@@ -1,0 +1,125 @@
+"""What can be asked of a journal: the same for its owner and for a look from outside. Reads only, decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import Any, Protocol
+
+from . import calls, checkpoints, decisions, inputs, runs, selections, views
+from .checkpoints import LoadedPoint
+from .clock import Clock
+from .decisions import Offer
+from .errors import CheckpointCorrupt
+from .ids import ChatId, Digest, RunId
+from .masking import Masker
+from .records import Call, Input, Run
+from .selections import Offer as RestoreOffer
+from .store.base import Reader
+from .trees import Tree
+
+CHAT_SAVED = "chat_saved"
+
+
+class Read(Protocol):
+    def __call__[T](self, operation: Callable[[Reader], T]) -> T: ...
+
+
+class Reading:
+    """Every answer is one consistent state of its own. What a person sees is masked again with what is secret now."""
+
+    def __init__(self, read: Read, *, masker: Masker, clock: Clock, boot_id: str) -> None:
+        """`boot_id` names the process that owns the journal, if that is the reader; else it is empty."""
+        self.masker = masker
+        self.clock = clock
+        self.boot_id = boot_id
+        self._read = read
+
+    def unfinished(self) -> list[Run]:
+        """Every run that has not ended. One that cannot be read is among them, with `damaged` set."""
+        return self._read(runs.unfinished)
+
+    def run(self, run_id: str) -> Run:
+        return self._read(lambda tx: runs.load_any(tx, RunId(run_id)))
+
+    def runs_of(self, chat_id: str) -> list[Run]:
+        return self._read(lambda tx: runs.of_chat(tx, ChatId(chat_id)))
+
+    def newest_run(self, chat_id: str) -> Run | None:
+        return self._read(lambda tx: runs.newest(tx, ChatId(chat_id)))
+
+    def ended_in_last_boot(self) -> list[Run]:
+        """Newest runs of their chats that ended in the last process in which any run ended."""
+        return self._read(lambda tx: runs.ended_in_last_boot(tx, self.boot_id))
+
+    def calls(self, run_id: str) -> list[Call]:
+        return self._read(lambda tx: calls.of_run(tx, RunId(run_id)))
+
+    def chat_was_saved(self, run_id: str) -> bool:
+        """Whether `note_chat_saved` was called for this run, in any process."""
+        return any(row["kind"] == CHAT_SAVED for row in self._read(lambda tx: tx.all("events_of_run", run_id=RunId(run_id))))
+
+    def waiting(self, chat_id: str) -> list[Input]:
+        """Messages of a chat that are not delivered yet, in order."""
+        return self._read(lambda tx: inputs.waiting(tx, ChatId(chat_id)))
+
+    def all_waiting(self) -> list[Input]:
+        """Messages that wait in any chat; after a crash some may have no unfinished run any more."""
+        return self._read(inputs.all_waiting)
+
+    def inputs(self, run_id: str) -> list[Input]:
+        return self._read(lambda tx: inputs.of_run(tx, RunId(run_id)))
+
+    def head(self) -> int:
+        return self._read(runs.head)
+
+    def resume_point(self, run_id: str) -> LoadedPoint:
+        """The newest checkpoint, verified. Raises CheckpointCorrupt, never falls back to an older one (I9)."""
+        return self._read(lambda tx: checkpoints.newest(tx, RunId(run_id), Tree(self._node)))
+
+    def states(self, run_id: str) -> dict[int, LoadedPoint]:
+        """The newest saved states of a run whose records are sound, newest first; their parts are verified on reading."""
+
+        def read(tx: Reader) -> dict[int, LoadedPoint]:
+            found = {}
+            for row in checkpoints.of_run(tx, RunId(run_id)):
+                with suppress(CheckpointCorrupt):
+                    found[int(row["checkpoint_id"])] = checkpoints.loaded(tx, RunId(run_id), row, Tree(self._node))
+            return found
+
+        return self._read(read)
+
+    def restore_offers(self, run_id: str, usable: Collection[int]) -> tuple[list[RestoreOffer], str]:
+        """The states from which a person may let this run go on, and why there is none."""
+        return self._read(lambda tx: selections.offers(tx, RunId(run_id), usable))
+
+    def waiting_selection(self, run_id: str) -> str | None:
+        """The id of a choice whose chat was not brought to the chosen state yet."""
+        return self._read(lambda tx: selections.waiting(tx, RunId(run_id)))
+
+    def ended_by_selection(self, run_id: str) -> bool:
+        """Whether the run ended because a person kept the chat as it was."""
+        return self._read(lambda tx: selections.ended(tx, RunId(run_id)))
+
+    def _node(self, digest: Digest) -> bytes:
+        return self._read(lambda tx: checkpoints.node(tx, digest))
+
+    # -- what a person sees ----------------------------------------------------------------------
+
+    def offers(self, run_id: str) -> tuple[Run, list[Call], list[Offer]]:
+        """A run, its calls, and what a person may decide about them now."""
+
+        def look(tx: Reader) -> tuple[Run, list[Call], list[Offer]]:
+            run, all_calls = decisions.read(tx, RunId(run_id))
+            return run, all_calls, decisions.offers(run, all_calls)
+
+        return self._read(look)
+
+    def listing(self, tab: str = "needs_you", cursor: str | None = None) -> dict[str, Any]:
+        return self._read(lambda tx: views.listing(tx, tab, cursor, masker=self.masker, boot_id=self.boot_id, now=self.clock.now()))
+
+    def run_view(self, run_id: str) -> dict[str, Any]:
+        return self._read(lambda tx: views.run_view(tx, RunId(run_id), masker=self.masker, boot_id=self.boot_id, now=self.clock.now()))
+
+    def counts(self) -> dict[str, int]:
+        return self._read(lambda tx: views.counts(tx, self.boot_id))
