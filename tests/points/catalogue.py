@@ -64,7 +64,10 @@ BESIDE = {
 }
 """Files that write past the doors, and where that is tried."""
 
-IN_RECOVERY = {"open", "begin_recovery", "settle", "claim", "note_chat_saved", "grant", "hold_run"}
+IN_RECOVERY = {
+    *("open", "begin_recovery", "settle", "claim", "note_chat_saved", "grant", "hold_run"),
+    *("begin_completion", "end_completion", "choose_state", "state_restored"),
+}
 """Doors that a recovery passes; decisions are among them."""
 
 # -- everything else ----------------------------------------------------------------------------

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 INJECT = Path(__file__).with_name("inject.py")
 CHAT = "story"
+ADDED = "webui/added.js"  # a file that a story adds to the plugin under the running server
 PATIENCE_S = 120.0
 DYING_S = 10.0
 UNANSWERED = (OSError, HTTPException, urllib.error.URLError, json.JSONDecodeError)
@@ -75,6 +76,7 @@ class Stage:
             if path != self.world.plugin_folder:
                 shutil.rmtree(path)
         self.world.toggle_file(True)
+        (self.world.plugin_folder / ADDED).unlink(missing_ok=True)
         for path in (self.world.effects_file, self.world.folder / "server.log", self.model.folder / "requests.jsonl"):
             path.unlink(missing_ok=True)
         shutil.rmtree(self.folder / "case", ignore_errors=True)
@@ -117,6 +119,7 @@ class Play:
         self.folder = on.folder / "case"
         self.done: set[str] = set()
         self.lives: list[Life] = []
+        self.met: set[str] = set()  # reasons to hold that a person was shown
         self.ids: dict[str, str] = {}
         self.traces: list[list[str]] = []  # of each life, until the story was over
         self.client: Client = None  # type: ignore[assignment]
@@ -224,7 +227,9 @@ class Play:
 
     def _settle(self, detail: dict[str, Any]) -> None:
         reason = detail["run"]["reason"]["code"]
-        ways_out = [offer for offer in detail["decisions"] if offer["allowed"] and offer["id"] != "stop"] + detail["grants"]
+        self.met.add(reason)
+        decisions = [offer for offer in detail["decisions"] if offer["allowed"] and offer["id"] != "stop"]
+        ways_out = [*decisions, *detail["grants"], *(offer for offer in detail["restore"] if offer["allowed"])]
         assert ways_out, f"held for {reason} with no way out but Stop"
         reply = self.story.decide(self, detail)
         assert reply.status in (200, 409), reply.text

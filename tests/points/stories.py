@@ -13,12 +13,13 @@ from typing import Any
 
 from refhost.client import Reply
 from refhost.model import answer, error, prose, use
-from tests.points.play import CHAT, Play
+from tests.points.play import ADDED, CHAT, Play
 
 TEXT, SECOND, THIRD = "please do it once", "a second thought", "a third thought"
 RESULT_A, RESULT_B = "result-of-a", "result-of-b"
 FAILED_B = "RepairableException: effect b failed"
 NO_ANSWER = "Model answered 418"
+WHILE_OFF = "said while it was off"
 SEEN, NOT_SEEN = "The outside file has the line.", "The outside file has no line."
 
 
@@ -55,6 +56,7 @@ class Story:
     env: Callable[[Play], dict[str, str]] = _no_env
     choose: Callable[[Play, dict[str, Any]], Reply | None] = lambda play, detail: None
     emptied: bool = False  # the chat is reset on the way
+    unrecorded: int = 0  # requests of a turn while the plugin was off
 
     def decide(self, play: Play, detail: dict[str, Any]) -> Reply:
         """As this story wants it, else as an honest person who looked at the outside file."""
@@ -183,6 +185,24 @@ class SlowEnd(Extension):
 """
 
 
+LOST_FILE = """
+import os
+from helpers import persist_chat
+from helpers.extension import Extension
+
+class LostFile(Extension):
+    async def execute(self, **kwargs):
+        if os.environ["LOSES_FILE"]:
+            persist_chat.save_tmp_chat(self.agent.context)
+            persist_chat.save_tmp_chat = lambda ctx: None
+"""
+
+
+def lost_file_env(play: Play) -> dict[str, str]:
+    """What the first life writes of the chat from its first tool on is lost with it."""
+    return {"LOSES_FILE": "yes" if len(play.lives) == 1 else ""}
+
+
 def slow_end_env(play: Play) -> dict[str, str]:
     return {"AT_END": str(play.path(f"at_end-{len(play.lives)}")), "GO_ON": str(play.path("gate"))}
 
@@ -231,6 +251,29 @@ def switch_off(play: Play) -> None:
 
 def is_held(play: Play) -> bool:
     return any(item["chat_id"] == CHAT for item in play.panel.needs_you())
+
+
+def effect_and_a_turn_of_its_own(play: Play) -> None:
+    play.model.script(answer("said without a record"), when=WHILE_OFF, repeat=True)
+    one_effect(play)
+
+
+def use_while_off(play: Play) -> None:
+    play.client.say(CHAT, WHILE_OFF)
+    play.client.wait_idle(CHAT)
+
+
+def go_back(play: Play, detail: dict[str, Any]) -> Reply | None:
+    return play.panel.restore(detail, "Go back") if detail["run"]["reason"]["code"] == "chat_moved_on" else None
+
+
+def add_a_file(play: Play) -> None:
+    (play.world.plugin_folder / ADDED).write_text("// nobody reviewed this\n", "utf-8")
+
+
+def noticed(play: Play) -> bool:
+    """By this life, or never: a later one finds the file there from the start."""
+    return "change" in play.done and (len(play.lives) > 1 or ADDED in play.panel.status()["changed"]["plugin"])
 
 
 A_ONCE = (('"arg": "a"',), (RESULT_A,))
@@ -423,6 +466,44 @@ STORIES: dict[str, Story] = {
             ((TEXT,), *A_ONCE),
             before=UNKNOWN,
             only=("off", "adapter", "close", "note_chat_saved", "open", "files", "scan", "merge"),
+        ),
+        Story(
+            "moved_on",
+            "a held chat is used while the plugin is off, and a person goes back to its saved state",
+            effect_and_a_turn_of_its_own,
+            (
+                FIRST,
+                Step("off", is_held, switch_off),
+                Step("use", wait_off, use_while_off),
+                Step("on", lambda play: "use" in play.done, lambda play: play.client.toggle(True)),
+            ),
+            ((TEXT,), *A_ONCE),
+            before=UNKNOWN,
+            live_holds=frozenset({"chat_moved_on"}),
+            must_meet=frozenset({"chat_moved_on"}),
+            choose=go_back,
+            unrecorded=1,
+            only=("choose_state", "state_restored", "release", "scan.rebuil", "scan.saved"),
+        ),
+        Story(
+            "behind",
+            "the chat of a finished run was not written in time, and is completed at the next start",
+            one_effect,
+            (FIRST,),
+            ((TEXT,), *A_ONCE),
+            before=("close_run.committed:1",),
+            plugins={"lost_file": {"extensions/python/tool_execute_before/_99_lost_file.py": LOST_FILE}},
+            env=lost_file_env,
+            only=("begin_completion", "end_completion", "scan"),
+        ),
+        Story(
+            "changed",
+            "a file of the plugin changes under the running server, which notes it",
+            gated_effect,
+            (FIRST, Step("change", has_begun, add_a_file), Step("gate", noticed, lambda play: play.path("gate").touch())),
+            ((TEXT,), *A_ONCE),
+            env=lambda play: {"JOB_LOOP_SECONDS": "0.2"},
+            only=("note_changes",),
         ),
         Story(
             RICHEST,
