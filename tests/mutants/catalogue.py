@@ -25,6 +25,9 @@ class Mutant:
 
 
 RECOVERY, CALLS, DECISIONS = "tests/unit/test_recovery.py", "tests/unit/test_calls.py", "tests/unit/test_decisions.py"
+BODIES, RETENTION, RESTORED = "tests/store/test_bodies.py", "tests/store/test_retention.py", "tests/store/test_restored.py"
+COMMANDS, LOOPS = "tests/store/test_command_line.py", "tests/recovery/test_crash_loops.py"
+STEPS, SUSPENDED = "tests/unit/test_steps.py", "tests/crash/test_suspended.py"
 ADMISSION, STATES, STORE = "tests/unit/test_admission.py", "tests/unit/test_run_states.py", "tests/store/test_sqlite.py"
 
 MUTANTS = (
@@ -422,6 +425,234 @@ MUTANTS = (
         "    if _moved_on(ctx, point, run, known, calls):",
         "    if False:",
         ("tests/bridge/test_while_off.py::test_what_happened_to_a_held_chat_while_off_is_never_overwritten",),
+    ),
+    # -- large bodies, collection, retention ----------------------------------------------------
+    Mutant(
+        "a record is written before its large body is synced",
+        "journal/store/bodies.py",
+        "            os.fsync(file)\n        finally:\n            os.close(file)\n        new.rename(path)",
+        "        finally:\n            os.close(file)\n        new.rename(path)",
+        (BODIES + "::test_the_file_and_its_folder_are_synced_before_the_record_is_written",),
+    ),
+    Mutant(
+        "the name of a large body is not synced",
+        "journal/store/bodies.py",
+        "        sync(path.parent)  # also of a file that was there: a crash may have come before this line\n",
+        "",
+        (BODIES + "::test_the_file_and_its_folder_are_synced_before_the_record_is_written",),
+    ),
+    Mutant(
+        "a body is collected without a second look",
+        "journal/collection.py",
+        '    free = [row for row in rows if not scribe.pins.is_named(row["digest"])]\n',
+        "    free = rows\n",
+        (RETENTION + "::test_a_body_that_is_named_again_while_it_is_collected_stays",),
+    ),
+    Mutant(
+        "a part of a state is collected without a second look",
+        "journal/collection.py",
+        '    free = [row for row in rows if not scribe.pins.is_pinned(row["digest"])]\n',
+        "    free = rows\n",
+        (RETENTION + "::test_a_saved_state_that_comes_back_while_it_is_collected_stays",),
+    ),
+    Mutant(
+        "what a chat counts on is collected",
+        "journal/pins.py",
+        "            return self.is_named(digest) or any(digest in known for known in self._known.values())",
+        "            return self.is_named(digest)",
+        (RETENTION + "::test_what_a_chat_does_not_hand_in_again_is_not_collected", "tests/unit/test_retention.py"),
+    ),
+    Mutant(
+        "the file of a body is removed without a second look",
+        "journal/store/bodies.py",
+        "            if digest in self._flying or (leftover.digest and is_named(digest)):",
+        "            if digest in self._flying:",
+        (BODIES + "::test_what_is_in_flight_is_not_removed",),
+    ),
+    Mutant(
+        "a file in flight is removed",
+        "journal/store/bodies.py",
+        "            if digest in self._flying or (leftover.digest and is_named(digest)):",
+        "            if leftover.digest and is_named(digest):",
+        (BODIES + "::test_what_is_in_flight_is_not_removed",),
+    ),
+    Mutant(
+        "a run with waiting messages is removed",
+        "journal/retention.py",
+        "        return self.is_head or self.has_messages or self.in_conflict",
+        "        return self.is_head or self.in_conflict",
+        ("tests/unit/test_retention.py", RETENTION + "::test_a_run_whose_messages_are_not_delivered_stays"),
+    ),
+    Mutant(
+        "the reserve is not given up on a full disk",
+        "journal/store/sqlite.py",
+        "        except StoreFull:\n            self._reserve.give_up()\n            if not was_held:\n                raise\n",
+        "        except StoreFull:\n            if was_held or not was_held:\n                raise\n",
+        ("tests/store/test_place.py::test_on_a_full_disk_what_runs_is_saved_and_nothing_new_begins",),
+    ),
+    Mutant(
+        "what is handed in together is two commits",
+        "journal/store/sqlite.py",
+        "            if group.jobs:\n                self._put(group.jobs)\n",
+        "            for job in group.jobs:\n                job.is_followed = False\n                self._put([job])\n"
+        "                concurrent.futures.wait([job.future], 5)\n",
+        (STORE + "::TestSqliteStore::test_what_is_submitted_together_is_one_commit", "tests/unit/test_one_commit.py"),
+        also=(("import contextvars\n", "import concurrent.futures\nimport contextvars\n"),),
+    ),
+    # -- a journal that was put back ------------------------------------------------------------
+    Mutant(
+        "a journal that was put back holds nothing",
+        "journal/service.py",
+        "            if store.restored is not None:\n",
+        "            if store.restored is not None and False:\n",
+        (RESTORED + "::test_a_journal_put_back_to_an_earlier_state_holds_every_unfinished_run",),
+    ),
+    Mutant(
+        "a journal of an earlier state passes for the newest",
+        "journal/store/lineage.py",
+        '            return _restored("rolled_back", known, head)\n',
+        "            continue\n",
+        (RESTORED + "::test_a_journal_put_back_to_an_earlier_state_holds_every_unfinished_run",),
+    ),
+    Mutant(
+        "the head is not written",
+        "journal/store/heads.py",
+        "                self.is_kept |= copy.write(data)\n",
+        "                self.is_kept |= False\n",
+        (RESTORED + "::test_a_journal_put_back_to_an_earlier_state_holds_every_unfinished_run",),
+    ),
+    Mutant(
+        "the head is written at a clean end alone",
+        "journal/store/witness.py",
+        "        self._heads.keep()\n",
+        "        pass\n",
+        (RESTORED,),
+    ),
+    # -- masks, persons at a terminal -----------------------------------------------------------
+    Mutant(
+        "secrets are masked verbatim alone",
+        "journal/finding.py",
+        "            return self._in_part(data, first=True, last=True)\n",
+        "            each = enumerate(self._data)\n"
+        "            return [Hit(at, at + len(value), number, True) for number, value in each for at in _every(value, data)]\n",
+        ("tests/unit/test_masking.py", "tests/unit/test_spellings.py"),
+    ),
+    Mutant(
+        "a decision is taken without a terminal",
+        "journal/cli/deciding.py",
+        "    if not (sys.stdin.isatty() and sys.stdout.isatty()):\n",
+        "    if False:\n",
+        (COMMANDS + "::test_without_a_terminal_or_beside_a_server_nobody_decides",),
+    ),
+    Mutant(
+        "a terminal to read is enough for a decision",
+        "journal/cli/deciding.py",
+        "    if not (sys.stdin.isatty() and sys.stdout.isatty()):\n",
+        "    if not sys.stdout.isatty():\n",
+        (COMMANDS + "::test_a_program_that_types_into_a_terminal_is_no_person",),
+    ),
+    # -- recovery that cannot hurt --------------------------------------------------------------
+    Mutant(
+        "a suspect is launched before its neighbours have ended",
+        "bridge/launching.py",
+        "        if session.run.recoveries:\n            _let_others_end(active, session)\n",
+        "",
+        (LOOPS + "::test_the_guilty_run_is_held_after_three_ends_and_its_neighbours_end_well",),
+    ),
+    Mutant(
+        "suspects are launched together with neighbours",
+        "bridge/launching.py",
+        "alone=active.careful or session.run.recoveries > 0)",
+        "alone=False)",
+        (LOOPS + "::test_the_guilty_run_is_held_after_three_ends_and_its_neighbours_end_well",),
+        also=(("        if session.run.recoveries:\n            _let_others_end(active, session)\n", ""),),
+    ),
+    Mutant(
+        "suspects are launched first",
+        "bridge/resume.py",
+        "key=lambda run: (run.recoveries, run.run_id))",
+        "key=lambda run: (-run.recoveries, run.run_id))",
+        (LOOPS + "::test_after_an_unclean_end_the_suspect_is_the_last_and_goes_alone",),
+    ),
+    Mutant(
+        "a process end with a run in hand is not counted",
+        "journal/runs.py",
+        'token=run.token + 1, recoveries=run.recoveries + 1)\n    return Claim(',
+        'token=run.token + 1)\n    return Claim(',
+        ("tests/unit/test_attempts.py",),
+        ("loop",),
+    ),
+    Mutant(
+        "newer words of a chat are dropped when a person goes back",
+        "bridge/resume.py",
+        '    kept = restoring.keep_copy(session, point, chosen) if chosen else ""\n',
+        '    kept = ""\n',
+        ("tests/bridge/test_restore.py::test_back_to_the_record_keeps_what_was_newer_as_a_chat_of_its_own",),
+    ),
+    Mutant(
+        "a choice is forgotten before its chat was brought there",
+        "bridge/resume.py",
+        "    if session.activation.journal.waiting_selection(run.run_id) is None:\n",
+        "    if True:\n",
+        cases=("moved_on/choose_state.committed:1",),
+    ),
+    Mutant(
+        "a finished chat that lags behind is left as it is",
+        "bridge/resume.py",
+        "                _complete(active, run, ctx)\n",
+        "                pass\n",
+        cases=("behind",),
+    ),
+    Mutant(
+        "a changed file is not noted",
+        "bridge/watching.py",
+        "        active.journal.note_changes(fresh)\n",
+        "        pass\n",
+        ("tests/bridge/test_watching.py::test_a_changed_file_is_noticed_and_said_until_it_is_put_back",),
+    ),
+    # -- steps of any agent ---------------------------------------------------------------------
+    Mutant(
+        "an idempotency key changes between attempts",
+        "journal/replay.py",
+        "    return named(call.run_id, call.key.text, call.identity)",
+        "    return named(call.run_id, call.key.text, call.identity, str(call.attempts))",
+        (STEPS + "::test_an_idempotent_step_runs_again_with_the_same_key",),
+    ),
+    Mutant(
+        "a key that the service has forgotten is used again",
+        "journal/planner.py",
+        "            return Next.REPLAY if at < call.extra.get(KEY_UNTIL, 0) else None\n",
+        "            return Next.REPLAY\n",
+        (STEPS + "::test_a_key_that_the_service_has_forgotten_is_not_trusted",),
+    ),
+    Mutant(
+        "not done is believed while the effect may be on its way",
+        "journal/steps.py",
+        "        if finding is not None and finding.found is Found.NOT_DONE:\n",
+        "        if False:\n",
+        (STEPS + "::test_a_check_after_a_timeout_proves_only_that_it_happened",),
+    ),
+    Mutant(
+        "a loop may go past a step on record",
+        "journal/steps.py",
+        "        if left_out:\n            yield from self._diverged(left_out, str(now))\n",
+        "        if left_out:\n            yield from ()\n",
+        (STEPS + "::test_a_new_step_never_starts_past_a_recorded_one",),
+    ),
+    Mutant(
+        "a loop may end before a step on record",
+        "journal/steps.py",
+        '            yield from self._diverged(left_out, "the end of the turn")\n',
+        "            yield from ()\n",
+        ("tests/unit/test_turns.py::test_the_end_of_a_turn_before_a_recorded_step_is_held",),
+    ),
+    Mutant(
+        "an interrupted turn leaves its run as it is",
+        "journal/steps.py",
+        "            # Cancelled or interrupted, and a loop may catch this and go on: it finds that its run waits.\n"
+        "            yield self.suspended()\n",
+        "",
+        (SUSPENDED,),
     ),
 )
 """Faults of features that do not exist yet get their entry with the feature."""

@@ -17,7 +17,7 @@ from tests.points.catalogue import POINTS
 from tests.points.play import Case, NotPassed, Stage, play, stage
 from tests.points.stories import STORIES
 
-TRIES = 8  # a queued checkpoint and the next intent may fall into one commit or into two: then another recovery follows
+TRIES = 8  # a queued checkpoint and the next intent may fall into one commit or into two: then another recovery follows (plan.is_elsewhere)
 
 
 def show_points() -> None:
@@ -51,20 +51,22 @@ def work() -> None:
 
 def tried(on: Stage, case: Case) -> dict[str, Any]:
     """Play one case. A point that threads did not pass this time, as they did in the trace, is tried again."""
-    why = ""
+    why, found = "", []
     for _ in range(TRIES):
         try:
             played = play(on, STORIES[case.story], case)
         except NotPassed as error:
             why = str(error)
+            found.append(error.shape)
             continue
         except (AssertionError, OSError, JournalError) as error:  # also a server that does not start, a record that cannot be read
             return {"case": case.name, "ok": False, "why": str(error)}
         traces = played.traces[len(STORIES[case.story].before) :]
         strange = sorted({name for trace in traces for name in plan.unknown(trace)})
         kept = traces if len(case.kills) < 2 else []  # what follows a pair is explored no further
-        return {"case": case.name, "ok": True, "traces": kept, "strange": strange}
-    return {"case": case.name, "ok": False, "why": why}
+        shapes = played.shapes[len(STORIES[case.story].before) :]
+        return {"case": case.name, "ok": True, "traces": kept, "strange": strange, "shapes": shapes}
+    return {"case": case.name, "ok": False, "why": why, "unpassed": found}
 
 
 def main() -> int:

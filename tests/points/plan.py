@@ -61,6 +61,14 @@ def pairs(recoveries: Mapping[str, list[str]]) -> list[Case]:
     return found
 
 
+def is_elsewhere(expected: str | None, unpassed: list[str | None]) -> bool:
+    """Whether a pair whose second point was never passed shows why: each time its first kill left another record than in the plan.
+
+    Then the recovery that the plan saw did not take place. One try with the record of the plan makes it a failure.
+    """
+    return expected is not None and bool(unpassed) and all(found is not None and found != expected for found in unpassed)
+
+
 def story_of(case: Case) -> Story:
     return STORIES[case.story]
 

@@ -39,7 +39,11 @@ FINAL = ("completed", "stopped", "failed")
 
 
 class NotPassed(AssertionError):
-    """The story ended without passing the point at which it was to be killed."""
+    """The story ended without passing the point at which it was to be killed. `shape`: the record at the death before, if any."""
+
+    def __init__(self, text: str, shape: str | None) -> None:
+        super().__init__(text)
+        self.shape = shape
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,7 @@ class Play:
         self.folder = on.folder / "case"
         self.done: set[str] = set()
         self.lives: list[Life] = []
+        self.shapes: list[str] = []  # of the record at each death
         self.met: set[str] = set()  # reasons to hold that a person was shown
         self.ids: dict[str, str] = {}
         self.traces: list[list[str]] = []  # of each life, until the story was over
@@ -160,7 +165,7 @@ class Play:
         while self.world.alive and time.monotonic() < deadline:
             time.sleep(0.01)
         if self.world.alive:
-            raise NotPassed(f"{self.lives[-1].kill} was never passed.\n{self.state()}")
+            raise NotPassed(f"{self.lives[-1].kill} was never passed.\n{self.state()}", self.shapes[-1] if self.shapes else None)
         self._check_death()
         return False
 
@@ -178,8 +183,11 @@ class Play:
             self._check_death()
         number = len(self.lives)
         kill = self.kills[number] if number < len(self.kills) else None
-        demanded = record.look(self.world.data_folder).must_be_held_for() if number else None
-        self.lives.append(Life(kill, demanded))
+        found = record.look(self.world.data_folder) if number else None
+        assert found is None or not found.miscounted(), f"{found.miscounted()}\n{self.state()}"
+        self.lives.append(Life(kill, found.must_be_held_for() if found else None))
+        if found:
+            self.shapes.append(found.shape())
         mark = self.folder / "mark"
         mark.unlink(missing_ok=True)
         env = {"POINT": kill or "", "POINT_MARK": str(mark), "POINT_TRACE": str(self.trace_file(number)), **self.story.env(self)}

@@ -7,6 +7,7 @@ product's: it is the second opinion that every case is measured against.
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import sqlite3
 import tempfile
@@ -19,7 +20,9 @@ from typing import Any
 from journal.masking import Masker
 from journal.service import Journal
 
-MOST_RECOVERIES = 3
+MOST_ENDS = 3
+TAKEN_UP = ("recovery_begun", "run_claimed")
+PUT_DOWN = ("recovery_ended", "run_queued", "run_held", "run_released", "call_begun")
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,9 @@ class Record:
     runs: list[dict[str, Any]]
     calls: list[dict[str, Any]]
     allowed: dict[str, int]  # attempts that persons allowed, by call
+    events: list[dict[str, Any]]
+    points: dict[str, int]  # resume points, by run
+    waiting: list[str]  # messages that were not delivered
 
     def must_be_held_for(self) -> str | None:
         """Why the next life must hold the unfinished run, or None if it must go on or there is none."""
@@ -38,12 +44,47 @@ class Record:
                 return str(run["hold_reason"])
             if run["state"] not in ("running", "queued"):
                 continue
-            if run["recoveries"] >= MOST_RECOVERIES:
+            if self.ends(run["run_id"]) >= MOST_ENDS:
                 return "crash_loop"
             for call in self.calls:
                 if call["run_id"] == run["run_id"] and call["outcome"] is None and not call["allowance"] and not call["policy"]:
                     return "model_interrupted" if call["kind"] == "model" else "outcome_unknown"
         return None
+
+    def ends(self, run_id: str) -> int:
+        """How many processes ended with this run in hand, this one among them, since it last made progress or a person released it.
+
+        In hand: while its chat is loaded, and from its claim until a step begins that was not begun before.
+        """
+        ends, in_hand, looped, held = 0, "", False, False
+        for event in (event for event in self.events if event["run_id"] == run_id):
+            kind, process, facts = event["kind"], event["boot_id"], event["facts"] or b""
+            if in_hand and process != in_hand:
+                ends, in_hand = ends + 1, ""
+            if kind in TAKEN_UP:
+                in_hand = process
+            elif kind in PUT_DOWN or (kind == "call_begun_again" and b"allowed" in facts):
+                in_hand = ""
+            if kind == "run_held":
+                ends, looped, held = 0, b"crash_loop" in facts, True
+            elif kind == "run_released":
+                ends, held = MOST_ENDS - 1 if looped else 0, False
+            elif kind in ("call_begun", "call_begun_again") and not in_hand:
+                ends = 0
+            elif kind == "recovery_ended" and held:
+                ends = 0
+        return ends + bool(in_hand)
+
+    def miscounted(self) -> list[str]:
+        """Unfinished runs in which the count of ends is another one than their history tells."""
+        unfinished = [run for run in self.runs if run["state"] in ("queued", "running", "held")]
+        return [f"{run['recoveries']} ends are counted and {self.ends(run['run_id'])} happened" for run in unfinished if run["recoveries"] != self.ends(run["run_id"])]
+
+    def shape(self) -> str:
+        """What a recovery goes by. Writes that come beside each other fall into one commit or two, and a kill finds the one or the other."""
+        runs = [(run["state"], run["hold_reason"], run["recoveries"], self.points.get(run["run_id"], 0)) for run in self.runs]
+        calls = [(call["kind"], call["outcome"], call["attempts"]) for call in self.calls]
+        return json.dumps([runs, calls, len(self.waiting)])
 
     def requests(self) -> tuple[int, int]:
         """How many requests the model must have had at least, and may have had at most."""
@@ -73,7 +114,7 @@ def copied(folder: Path) -> Iterator[Path | None]:
 def look(folder: Path) -> Record:
     with copied(folder) as place:
         if place is None:
-            return Record(0, [], [], {})
+            return Record(0, [], [], {}, [], {}, [])
         with closing(sqlite3.connect(place / "journal.db")) as journal:
             journal.row_factory = lambda cursor, row: {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
             allowed: dict[str, int] = {}
@@ -87,6 +128,9 @@ def look(folder: Path) -> Record:
                 journal.execute("SELECT * FROM runs ORDER BY created_at").fetchall(),
                 journal.execute("SELECT * FROM calls ORDER BY seq").fetchall(),
                 allowed,
+                journal.execute("SELECT * FROM events ORDER BY seq").fetchall(),
+                {row["run_id"]: row["n"] for row in journal.execute("SELECT run_id, count(*) AS n FROM checkpoints GROUP BY run_id")},
+                [row["input_id"] for row in journal.execute("SELECT input_id FROM inputs WHERE state = 'waiting'")],
             )
 
 

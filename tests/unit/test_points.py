@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.points import plan, run
 from tests.points.catalogue import BEFORE, BESIDE, DOORS, ELSEWHERE, PLUGIN, POINTS, SPIED, STEPS, WRAPS, Wrap
+from tests.points.play import Case
 
 ROOT = Path(__file__).resolve().parents[2]
 SUBMITS = {"_write", "_write_sized", "_desk", "submit"}
@@ -90,3 +92,39 @@ def test_what_is_wrapped_exists(wrap: Wrap) -> None:
 def test_names_are_unique_and_tell_what_they_mean() -> None:
     assert len(POINTS) == len(DOORS) * len(STEPS) + len(WRAPS) + len(SPIED)
     assert all(point.meaning and point.where for point in POINTS.values())
+
+
+FIRST, SECOND = "begin_call.tool.asked:1", "serve.tool:1"
+
+
+@pytest.mark.parametrize(
+    ("expected", "unpassed", "is_elsewhere"),
+    [
+        ("two commits", ["one commit"] * 3, True),
+        ("two commits", ["one commit", "two commits"], False),  # the recovery of the plan, and the point was not passed
+        ("two commits", ["one commit", None], False),  # it was not even killed the first time
+        ("two commits", [], False),
+        (None, ["one commit"], False),  # nobody knows what the plan saw
+    ],
+)
+def test_a_pair_that_was_not_passed_is_excused_only_by_another_record_each_time(
+    expected: str | None, unpassed: list[str | None], is_elsewhere: bool
+) -> None:
+    assert plan.is_elsewhere(expected, unpassed) is is_elsewhere
+
+
+@pytest.mark.parametrize(("other", "code"), [(True, 0), (False, 1)])
+def test_an_excused_pair_leaves_no_point_without_a_kill(other: bool, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """What no pair of this run killed at is a gap, whatever the reason."""
+    single = Case("richest", (FIRST,))
+    away, played = Case("richest", (FIRST, SECOND)), Case("richest", ("begin_call.tool.committed:1", SECOND))
+    tally = run.Tally({single.name: {"case": single.name, "ok": True, "strange": [], "shapes": ["two commits"]}})
+    if other:
+        tally.passed[played.name] = {"case": played.name, "ok": True, "strange": []}
+
+    tally._note({"case": away.name, "ok": False, "why": "never passed", "unpassed": ["one commit"] * 3})
+
+    pairs = [away, played] if other else [away]
+    assert run._verdict(tally, [single], pairs, is_whole=False) == code
+    assert "not reachable in this run" in capsys.readouterr().out
+    assert tally.failed == {}
