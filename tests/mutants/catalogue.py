@@ -189,8 +189,8 @@ MUTANTS = (
     Mutant(
         "the second boot does not hold an unknown step before it launches",
         "bridge/resume.py",
-        "    hold = journal.classify(run.run_id, lambda call: _permission_now(active, session, call))",
-        "    hold = None",
+        "    why = None if run.state is RunState.HELD else journal.classify(run.run_id, lambda call: _permission_now(active, session, call))",
+        "    why = None",
         (
             "tests/bridge/test_holds.py::test_nothing_slips_past_a_hold",
             "tests/bridge/test_holds.py::test_a_held_chat_shows_one_warning_that_names_the_step_and_a_badge",
@@ -282,8 +282,8 @@ MUTANTS = (
     Mutant(
         "an attempt to resume is counted after it",
         "bridge/resume.py",
-        "        run = journal.begin_recovery(run.run_id).result(waiting.PATIENT_S)\n",
-        "        pass\n",
+        "    run = journal.begin_recovery(run.run_id).result(waiting.PATIENT_S)\n",
+        "    pass\n",
         cases=("early_loop",),
         also=(
             (
@@ -294,7 +294,7 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "attempts to resume are not limited", "journal/runs.py", "MOST_RECOVERIES = 3\n", "MOST_RECOVERIES = 3000\n", (RECOVERY,), ("loop",)
+        "attempts to resume are not limited", "journal/attempts.py", "MOST = 3\n", "MOST = 3000\n", ("tests/unit/test_attempts.py",), ("loop",)
     ),
     Mutant(
         "a chat has two runs at once",
@@ -495,9 +495,9 @@ MUTANTS = (
         "journal/store/sqlite.py",
         "            if group.jobs:\n                self._put(group.jobs)\n",
         "            for job in group.jobs:\n                job.is_followed = False\n                self._put([job])\n"
-        "                concurrent.futures.wait([job.future], 5)\n",
+        "                wait([job.future], 5)\n",
         (STORE + "::TestSqliteStore::test_what_is_submitted_together_is_one_commit", "tests/unit/test_one_commit.py"),
-        also=(("import contextvars\n", "import concurrent.futures\nimport contextvars\n"),),
+        also=(("from concurrent.futures import Future\n", "from concurrent.futures import Future, wait\n"),),
     ),
     # -- a journal that was put back ------------------------------------------------------------
     Mutant(

@@ -53,8 +53,8 @@ DOORS = {
 """What `Journal` writes. A door of `Journal` that submits a write and is missing here fails tests/unit/test_points.py."""
 
 ELSEWHERE = {
-    "lose_call": ("a living step ended without proof; only `journal.Turns` asks it", "tests/unit/test_turns.py"),
-    "suspend_run": ("the task of a living run ended; only `journal.Turns` asks it", "tests/crash/test_bare_agent.py"),
+    "lose_call": ("a living step ended without proof; only `journal.Turns` asks it", "tests/crash/test_suspended.py"),
+    "suspend_run": ("the task of a living run ended; only `journal.Turns` asks it", "tests/crash/test_suspended.py"),
     "prune": ("old runs and bodies go, some time after the start and then daily: never within a turn", "tests/store/test_keep_kills.py"),
 }
 """Doors that no turn of a host passes, and where they are tried instead. They are not counted as points."""

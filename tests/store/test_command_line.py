@@ -148,11 +148,11 @@ def damage(path: Path, before: bytes, after: bytes) -> None:
 # -- decisions ----------------------------------------------------------------------------------
 
 
-def at_terminal(folder: Path, *arguments: str, typed: str) -> tuple[int, str]:
-    """Run a command at a terminal of its own and type something."""
+def at_terminal(folder: Path, *arguments: str, typed: str, piped: bool = False) -> tuple[int, str]:
+    """Run a command at a terminal of its own and type something; `piped`: the terminal only shows, and a program types."""
     main, child = pty.openpty()
     command = [sys.executable, "-m", "journal", *arguments, f"--folder={folder}"]
-    process = subprocess.Popen(command, cwd=ROOT, stdin=child, stdout=child, stderr=child, close_fds=True)
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE if piped else child, stdout=child, stderr=child, close_fds=True)
     os.close(child)
     heard: list[bytes] = []
 
@@ -168,7 +168,10 @@ def at_terminal(folder: Path, *arguments: str, typed: str) -> tuple[int, str]:
 
     listener = threading.Thread(target=listen)
     listener.start()
-    os.write(main, typed.encode())
+    if process.stdin is not None:
+        process.communicate(typed.encode(), 60)
+    else:
+        os.write(main, typed.encode())
     code = process.wait(60)
     listener.join(60)
     os.close(main)
@@ -212,6 +215,18 @@ def test_without_a_terminal_or_beside_a_server_nobody_decides(world: World) -> N
     assert "terminal" in piped.stderr
     assert code == 4
     assert "Recovery panel" in heard
+    assert world.journal.run(run.run_id).state is RunState.HELD
+
+
+def test_a_program_that_types_into_a_terminal_is_no_person(world: World) -> None:
+    run = held_run(world)
+    world.close()
+
+    code, heard = at_terminal(world.folder, "decide", run.run_id, "stop", typed="yes\n", piped=True)
+    world.journal = world._open()
+
+    assert code == 3
+    assert "terminal" in heard
     assert world.journal.run(run.run_id).state is RunState.HELD
 
 
