@@ -488,7 +488,7 @@ MUTANTS = (
         "journal/store/sqlite.py",
         "        except StoreFull:\n            self._reserve.give_up()\n            if not was_held:\n                raise\n",
         "        except StoreFull:\n            if was_held or not was_held:\n                raise\n",
-        ("tests/store/test_place.py::test_on_a_full_disk_what_runs_is_saved_and_nothing_new_begins",),
+        (STORE + "::test_a_full_journal_saves_in_the_room_that_was_kept",),
     ),
     Mutant(
         "what is handed in together is two commits",
@@ -520,13 +520,6 @@ MUTANTS = (
         "                self.is_kept |= copy.write(data)\n",
         "                self.is_kept |= False\n",
         (RESTORED + "::test_a_journal_put_back_to_an_earlier_state_holds_every_unfinished_run",),
-    ),
-    Mutant(
-        "the head is written at a clean end alone",
-        "journal/store/witness.py",
-        "        self._heads.keep()\n",
-        "        pass\n",
-        (RESTORED,),
     ),
     # -- masks, persons at a terminal -----------------------------------------------------------
     Mutant(
@@ -647,12 +640,19 @@ MUTANTS = (
         ("tests/unit/test_turns.py::test_the_end_of_a_turn_before_a_recorded_step_is_held",),
     ),
     Mutant(
-        "an interrupted turn leaves its run as it is",
+        "an interrupted step lets its loop go on",
         "journal/steps.py",
         "            # Cancelled or interrupted, and a loop may catch this and go on: it finds that its run waits.\n"
         "            yield self.suspended()\n",
         "",
-        (SUSPENDED,),
+        ("tests/unit/test_turns.py::test_a_loop_that_swallows_an_interruption_starts_nothing_more",),
+    ),
+    Mutant(
+        "an interrupted turn leaves its run as it is",
+        "journal/turns.py",
+        "        except BaseException:\n            yield turn.suspended()\n            raise\n",
+        "        except BaseException:\n            raise\n",
+        (SUSPENDED + "::test_who_lives_on_finds_the_run_put_down",),
     ),
 )
 """Faults of features that do not exist yet get their entry with the feature."""

@@ -354,6 +354,19 @@ def test_a_full_journal_refuses_and_goes_on_when_there_is_room(store: SqliteStor
     assert store.problem is None
 
 
+def test_a_full_journal_saves_in_the_room_that_was_kept(store: SqliteStore) -> None:
+    """The limit is that of one connection: the next one, opened after the room was given up, has none."""
+    store.submit(put("x")).result()
+    assert store._connection is not None
+    pages = store._connection.execute("pragma page_count").fetchone()["page_count"]
+    store._connection.execute(f"pragma max_page_count = {pages + 5}")
+
+    saved = store.submit(put("big", b"x" * 1_000_000))
+
+    assert saved.result() == 1
+    assert has(store, "big")
+
+
 @contextmanager
 def files_end_at(size: int) -> Iterator[None]:
     """The operating system refuses to let any file of this process grow beyond a size."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -235,6 +236,18 @@ def test_an_interrupted_turn_is_held_at_once(agent: Agent) -> None:
     assert agent.turns is not None
     (waiting,) = agent.turns.held()
     assert waiting.steps == ["tool:1:0:call_9"]
+
+
+def test_a_loop_that_swallows_an_interruption_starts_nothing_more(agent: Agent) -> None:
+    def stubborn(turn: Turn) -> Any:
+        with suppress(Killed):
+            turn.step("tool:call_9", Loop(agent, dies="note").note, "one")
+        return turn.step("tool:call_10", Loop(agent).note, "two")
+
+    stop = held(agent, stubborn)
+
+    assert (stop.held.reason, stop.held.steps) == (HoldReason.OUTCOME_UNKNOWN, ["tool:0:0:call_9"])
+    assert agent.outside.lines == ["noted one"]
 
 
 def test_an_interruption_between_steps_leaves_nothing_to_ask(agent: Agent) -> None:
