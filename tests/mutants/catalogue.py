@@ -189,8 +189,8 @@ MUTANTS = (
     Mutant(
         "the second boot does not hold an unknown step before it launches",
         "bridge/resume.py",
-        "    why = None if run.state is RunState.HELD else journal.classify(run.run_id, lambda call: _permission_now(active, session, call))",
-        "    why = None",
+        "    why = None if run.state is RunState.HELD else journal.classify(",
+        "    why = None if run.state else journal.classify(",
         (
             "tests/bridge/test_holds.py::test_nothing_slips_past_a_hold",
             "tests/bridge/test_holds.py::test_a_held_chat_shows_one_warning_that_names_the_step_and_a_badge",
@@ -294,7 +294,12 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "attempts to resume are not limited", "journal/attempts.py", "MOST = 3\n", "MOST = 3000\n", ("tests/unit/test_attempts.py",), ("loop",)
+        "attempts to resume are not limited",
+        "journal/attempts.py",
+        "MOST = 3\n",
+        "MOST = 3000\n",
+        ("tests/unit/test_attempts.py",),
+        ("loop",),
     ),
     Mutant(
         "a chat has two runs at once",
@@ -570,8 +575,8 @@ MUTANTS = (
     Mutant(
         "a process end with a run in hand is not counted",
         "journal/runs.py",
-        'token=run.token + 1, recoveries=run.recoveries + 1)\n    return Claim(',
-        'token=run.token + 1)\n    return Claim(',
+        "token=run.token + 1, recoveries=run.recoveries + 1)\n    return Claim(",
+        "token=run.token + 1)\n    return Claim(",
         ("tests/unit/test_attempts.py",),
         ("loop",),
     ),

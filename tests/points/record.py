@@ -22,7 +22,7 @@ from journal.service import Journal
 
 MOST_ENDS = 3
 TAKEN_UP = ("recovery_begun", "run_claimed")
-PUT_DOWN = ("recovery_ended", "run_queued", "run_held", "run_released", "call_begun")
+PUT_DOWN = ("recovery_ended", "run_queued", "run_held", "run_released")
 
 
 @dataclass(frozen=True)
@@ -61,27 +61,27 @@ class Record:
             kind, process, facts = event["kind"], event["boot_id"], event["facts"] or b""
             if in_hand and process != in_hand:
                 ends, in_hand = ends + 1, ""
+            progressed = kind == "call_begun" or (kind == "call_begun_again" and b"allowed" in facts)
             if kind in TAKEN_UP:
                 in_hand = process
-            elif kind in PUT_DOWN or (kind == "call_begun_again" and b"allowed" in facts):
+            elif kind in PUT_DOWN or progressed:
                 in_hand = ""
             if kind == "run_held":
                 ends, looped, held = 0, b"crash_loop" in facts, True
             elif kind == "run_released":
                 ends, held = MOST_ENDS - 1 if looped else 0, False
-            elif kind in ("call_begun", "call_begun_again") and not in_hand:
-                ends = 0
-            elif kind == "recovery_ended" and held:
+            elif progressed or (kind == "recovery_ended" and held):
                 ends = 0
         return ends + bool(in_hand)
 
     def miscounted(self) -> list[str]:
         """Unfinished runs in which the count of ends is another one than their history tells."""
         unfinished = [run for run in self.runs if run["state"] in ("queued", "running", "held")]
-        return [f"{run['recoveries']} ends are counted and {self.ends(run['run_id'])} happened" for run in unfinished if run["recoveries"] != self.ends(run["run_id"])]
+        counts = [(run["recoveries"], self.ends(run["run_id"])) for run in unfinished]
+        return [f"{counted} ends are counted, and {happened} happened" for counted, happened in counts if counted != happened]
 
     def shape(self) -> str:
-        """What a recovery goes by. Writes that come beside each other fall into one commit or two, and a kill finds the one or the other."""
+        """What a recovery goes by. Writes beside each other fall into one commit or two, and a kill finds the one or the other."""
         runs = [(run["state"], run["hold_reason"], run["recoveries"], self.points.get(run["run_id"], 0)) for run in self.runs]
         calls = [(call["kind"], call["outcome"], call["attempts"]) for call in self.calls]
         return json.dumps([runs, calls, len(self.waiting)])

@@ -120,7 +120,6 @@ class Tally:
         name = "PAIR" if answer["case"].count("/") > 1 else "POINT"
         print(f"\nFAILED {answer['case']}\n{answer['why']}\nAgain: make crash {name}='{answer['case']}'\n", flush=True)
 
-
     def _is_elsewhere(self, answer: Answer) -> bool:
         case = Case.of(answer["case"])
         single = self.passed.get(Case(case.story, case.kills[:1]).name, {})

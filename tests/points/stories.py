@@ -516,4 +516,4 @@ STORIES: dict[str, Story] = {
         ),
     )
 }
-"""Several calls in one answer, and a suspend, get their stories here when they exist."""
+"""Several calls in one answer get their story here when a host records them one by one; a suspend, when a turn of a host asks for it."""
