@@ -7,17 +7,12 @@ filled in again) and the environment (it has none: a mask over it is lossy).
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..journal.masking import Secret
+from ..journal.telling import is_secret
 from . import paths
-
-_TELLING = re.compile(r"KEY|TOKEN|SECRET|PASSW|DSN", re.IGNORECASE)
-_OWN = re.compile(r"^(A0_|API_KEY)", re.IGNORECASE)
-_SETTING = re.compile(r"^A0_SET_", re.IGNORECASE)
-_PLAIN = re.compile(r"^(true|false|yes|no|on|off|none|[\d.,:]+)$", re.IGNORECASE)
 
 
 def known() -> Iterator[Secret]:
@@ -27,20 +22,8 @@ def known() -> Iterator[Secret]:
         named.add(value)
         yield Secret(name, value, _placeholder(name))
     for name, value in os.environ.items():
-        if value not in named and _is_secret(name, value):
+        if value not in named and is_secret(name, value):
             yield Secret(name, value, None)
-
-
-def _is_secret(name: str, value: str) -> bool:
-    if _TELLING.search(name):
-        return True
-    # A0_* may also be a plain setting: masking a folder's path or a number would make
-    # every command that names it impossible to run again.
-    return bool(_OWN.match(name)) and not _SETTING.match(name) and not _PLAIN.match(value) and not _is_path(value)
-
-
-def _is_path(value: str) -> bool:
-    return value.startswith(("/", "./", "~")) and len(value) < 4096
 
 
 def _host_store() -> Iterator[tuple[str, str]]:

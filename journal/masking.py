@@ -17,13 +17,11 @@ from . import codec
 from .clock import Clock
 from .codec import Opaque
 from .finding import SHORTEST, Finder, Hit
+from .telling import tells
 
 _FRESH_SECONDS = 1.0
 _MARK = "[hidden:"
 _PLAIN_WORD = re.compile(r"[A-Za-z_]+\Z")
-
-
-_TELLING = re.compile(r"KEY|TOKEN|SECRET|PASSW|DSN", re.IGNORECASE)
 
 
 class Secret(NamedTuple):
@@ -36,7 +34,7 @@ class Secret(NamedTuple):
 
 def from_environment() -> list[Secret]:
     """The values of the environment whose names tell of a secret."""
-    return [Secret(name, value) for name, value in os.environ.items() if _TELLING.search(name)]
+    return [Secret(name, value) for name, value in os.environ.items() if tells(name)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from ..errors import JournalError, NotAllowed
 from ..look import Look
 from ..store import connections, filesystems
 from ..verify import Progress, verify
-from .known import environment
+from .known import masker
 from .looking import look
 from .output import Output, moment, size
 
@@ -76,7 +76,7 @@ def show_preflight(asked: argparse.Namespace, out: Output) -> bool:
 
 
 def show_doctor(asked: argparse.Namespace, out: Output) -> bool:
-    return _print([*_machine(), *_place(asked.folder), *_host(asked), *_journal(asked.folder, out)], out)
+    return _print([*_machine(), *_place(asked.folder), *_host(asked), *_journal(asked, out)], out)
 
 
 def _print(findings: list[Finding], out: Output) -> bool:
@@ -133,9 +133,10 @@ def _host(asked: argparse.Namespace) -> Iterator[Finding]:
     yield Finding("host files", False, f"{len(match.changed)} differ from {match.label}: {names}. Update the plugin or restore them.")
 
 
-def _journal(folder: Path, out: Output) -> Iterator[Finding]:
+def _journal(asked: argparse.Namespace, out: Output) -> Iterator[Finding]:
+    folder: Path = asked.folder
     try:
-        facts = Look(folder, masker=environment()).status()
+        facts = Look(folder, masker=masker(asked)).status()
     except JournalError as error:
         yield Finding("journal", False, str(error))
         return

@@ -15,12 +15,10 @@ from ..errors import NotAllowed
 from ..ids import Ids
 from ..look import Look
 from ..records import Choice, Decision
-from .known import environment
+from .known import masker
 from .looking import find_run, print_run
-from .output import Output
+from .output import Output, agreed
 from .owning import own
-
-_YES = "yes"
 
 
 def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
@@ -39,7 +37,7 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
 
 def decide_run(asked: argparse.Namespace, out: Output) -> bool:
     _need_person()
-    run_id = find_run(Look(asked.folder, masker=environment()), asked.run)
+    run_id = find_run(Look(asked.folder, masker=masker(asked)), asked.run)
     journal = own(asked, out)
     try:
         view = journal.run_view(run_id)
@@ -69,7 +67,7 @@ def decide_run(asked: argparse.Namespace, out: Output) -> bool:
 
 def grant_run(asked: argparse.Namespace, out: Output) -> bool:
     _need_person()
-    run_id = find_run(Look(asked.folder, masker=environment()), asked.run)
+    run_id = find_run(Look(asked.folder, masker=masker(asked)), asked.run)
     journal = own(asked, out)
     try:
         view = journal.run_view(run_id)
@@ -110,7 +108,7 @@ def _need_person() -> None:
 
 
 def _ask(question: str) -> None:
-    if input(question).strip().lower() != _YES:
+    if not agreed(question):
         raise NotAllowed("Nothing was recorded.")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import NotAllowed, UnknownRun
 from ..ids import RunId
 from ..look import Look
-from .known import environment
+from .known import masker
 from .output import Output, moment
 
 
@@ -26,7 +26,7 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
 
 def look(asked: argparse.Namespace, out: Output) -> Look:
     """Open for reading, and say so."""
-    looking = Look(asked.folder, masker=environment())
+    looking = Look(asked.folder, masker=masker(asked))
     owned = looking.status()["owned"]
     out.say("Read beside the running server; nothing was locked." if owned else "Read as it lies; nothing was locked.")
     if looking.is_newer:

@@ -51,6 +51,15 @@ class Output:
         self.say(str(error))
 
 
+def agreed(question: str) -> bool:
+    """Whether the person types yes. The end of what can be typed (Ctrl-D) is no."""
+    try:
+        return input(question).strip().lower() == "yes"
+    except EOFError:
+        print()
+        return False
+
+
 def printable(text: str) -> str:
     """Nothing that comes from a run may steer the terminal: control characters are shown, not sent."""
     shown = "".join(c if c.isprintable() else " " if c in "\t\n" else c.encode("unicode_escape", "replace").decode() for c in text)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import StoreLocked
 from ..service import Journal
-from .known import environment
+from .known import masker
 from .output import Output
 
 
@@ -16,7 +16,7 @@ def own(asked: argparse.Namespace, out: Output) -> Journal:
     """The journal, owned by this process until it is closed. StoreLocked while a server runs."""
     boot = {"by": "command line", "pid": os.getpid()}
     try:
-        journal = Journal.open(asked.folder, masker=environment(), boot=boot, other_heads=other_heads(asked.folder))
+        journal = Journal.open(asked.folder, masker=masker(asked), boot=boot, other_heads=other_heads(asked.folder))
     except StoreLocked as error:
         raise StoreLocked("Agent Zero is running. Decide in its Recovery panel, or stop it first.") from error
     out.say("The journal was locked for this command.")

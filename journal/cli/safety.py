@@ -9,7 +9,7 @@ from typing import Any
 from .. import backup, restore
 from ..errors import NotAllowed
 from ..retention import Policy
-from .output import Output, moment, size
+from .output import Output, agreed, moment, size
 from .owning import own
 
 _DEFAULT = Policy()
@@ -63,16 +63,12 @@ def show_backups(asked: argparse.Namespace, out: Output) -> bool:
 def restore_backup(asked: argparse.Namespace, out: Output) -> bool:
     out.line(f"The journal in {asked.folder} is put back to {asked.name}.")
     out.line("What was recorded since is moved aside whole, nothing is deleted. Every unfinished run then waits for your decision.")
-    if not asked.yes and not _agreed():
+    if not (asked.yes or (sys.stdin.isatty() and agreed("Type yes to go on: "))):
         raise NotAllowed("Nothing was changed. Type yes to agree, or use --yes.")
     done = restore.restore(asked.folder, asked.name)
     out.document({"backup": done.backup, "aside": str(done.aside), "held": done.held})
     out.line(f"Done. The former journal lies in {done.aside}. {done.held} runs wait for a decision.")
     return bool(done.held)
-
-
-def _agreed() -> bool:
-    return sys.stdin.isatty() and input("Type yes to go on: ").strip().lower() == "yes"
 
 
 def prune_journal(asked: argparse.Namespace, out: Output) -> bool:

@@ -258,6 +258,68 @@ def test_a_cut_off_model_call_is_granted_more_attempts(world: World) -> None:
     assert world.journal.calls(run.run_id)[0].allowance == 2
 
 
+def test_what_is_typed_at_a_terminal_is_hidden_as_the_server_hides_it(tmp_path: Path, monkeypatch) -> None:
+    world = World(tmp_path / "usr" / "plugin_data" / "durable_execution")
+    run = held_run(world)
+    world.close()
+    own, project, loaded, given = "store-secret-1", "project secret 2", "loaded/secret-3", "given-secret-4"
+    meta = tmp_path / "usr" / "projects" / "one" / ".a0proj"
+    meta.mkdir(parents=True)
+    (tmp_path / "usr" / "secrets.env").write_text(f"plain_name={own} # a remark\n")
+    (meta / "secrets.env").write_text(f'OTHER="{project}"\n')
+    (tmp_path / "usr" / ".env").write_text(f"API_KEY_X={loaded}\nTHEME=plain-and-long\n")
+    (tmp_path / "more.env").write_text(f"ANY={given}\n")
+    monkeypatch.setenv("X_TOKEN", "/9j/4AAQSkZJRg==")
+    note = f"--note={own} {project} {loaded} plain-and-long /9j/4AAQSkZJRg=="
+
+    code, heard = at_terminal(
+        world.folder,
+        "decide",
+        run.run_id,
+        "confirmed_completed",
+        note,
+        f"--result={given}",
+        f"--secrets={tmp_path}/more.env",
+        typed="yes\n",
+    )
+    written = b"".join(path.read_bytes() for path in world.folder.iterdir() if path.is_file())
+
+    assert code == 0, heard
+    assert b"plain-and-long" in written
+    assert [secret for secret in (own, project, loaded, given, "/9j/4AAQSkZJRg==") if secret.encode() in written] == []
+
+
+def test_a_file_of_secrets_that_cannot_be_read_stops_the_command(world: World) -> None:
+    run = held_run(world)
+    world.close()
+
+    code, heard = at_terminal(world.folder, "decide", run.run_id, "stop", f"--secrets={world.folder}/none", typed="yes\n")
+    world.journal = world._open()
+
+    assert code == 3
+    assert "cannot be read" in heard
+    assert world.journal.run(run.run_id).state is RunState.HELD
+
+
+CTRL_D = "\x04"
+
+
+def test_ctrl_d_at_the_question_is_no(world: World) -> None:
+    run = held_run(world)
+    copy = document(world.folder, "backup")["name"]
+    world.close()
+
+    code, heard = at_terminal(world.folder, "decide", run.run_id, "stop", typed=CTRL_D)
+    back, said = at_terminal(world.folder, "restore", copy, typed=CTRL_D)
+    world.journal = world._open()
+
+    assert (code, back) == (3, 3)
+    assert "Nothing was recorded" in heard
+    assert "Nothing was changed" in said
+    assert "Traceback" not in heard + said
+    assert world.journal.run(run.run_id).hold.reason is HoldReason.OUTCOME_UNKNOWN
+
+
 # -- copies and old runs ------------------------------------------------------------------------
 
 
