@@ -10,14 +10,15 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from .clock import Clock
-from .errors import BackupDamaged, JournalError, UnknownBackup
+from .errors import BackupDamaged, JournalError, StoreLocked, UnknownBackup
 from .ids import Ids
 from .store import copying
 from .store.bodies import Bodies, in_our_words, sync, write_whole
@@ -76,9 +77,8 @@ def make(
     clock = clock or Clock()
     now = clock.now()
     name = f"{stamp(now)}-{(ids or Ids(clock)).new('b')[-6:]}"
-    folder = _private(journal / FOLDER)
-    lock = OwnerLock(folder / ".lock")
-    try:
+    with alone(journal):
+        folder = journal / FOLDER
         _remove_unfinished(folder)
         making = _private(folder / f"{_MAKING}{name}")
         try:
@@ -90,9 +90,21 @@ def make(
             shutil.rmtree(making, ignore_errors=True)
             raise
         _prune(folder, keep)
+    return Backup(name, folder / name, manifest)
+
+
+@contextmanager
+def alone(journal: Path) -> Iterator[None]:
+    """Nobody else makes a backup meanwhile, nor removes files that one would still copy: in this process or another."""
+    folder = _private(journal / FOLDER)
+    try:
+        lock = OwnerLock(folder / ".lock")
+    except StoreLocked as error:
+        raise StoreLocked("It makes a backup, or removes old records. Try again in a minute.") from error
+    try:
+        yield
     finally:
         lock.release()
-    return Backup(name, folder / name, manifest)
 
 
 def _fill(journal: Path, making: Path, now: int, step: Callable[[], None]) -> Manifest:

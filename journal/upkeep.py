@@ -5,11 +5,12 @@ Runs in a thread of the caller, in small transactions; it may be stopped between
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from functools import partial
 
-from . import collection, retention
+from . import backup, collection, retention
 from .collection import Desk, Interrupted, Removed
-from .errors import Conflict
+from .errors import Conflict, StoreLocked
 from .ids import RunId
 from .retention import KEEP_POINTS, Policy
 from .store.base import Reader
@@ -43,10 +44,22 @@ def prune(desk: Desk, policy: Policy) -> Removed:
             _remove(desk, removed, run_id, policy)
         for row in desk.read(lambda tx: tx.all("many_checkpoints", keep_unfinished=KEEP_POINTS)):
             _thin(desk, removed, row["run_id"])
-        collection.sweep(desk, removed)
+        _sweep(desk, removed)
     except Interrupted:
         removed.complete = False
     return removed
+
+
+def _sweep(desk: Desk, removed: Removed) -> None:
+    """Not beside a backup, of this process or another: it copies the files after the database that names them."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(backup.alone(desk.files.folder.parent))
+        except StoreLocked:
+            removed.problem = removed.problem or "A backup is being made, so what nothing names any more was left for another time."
+            removed.complete = False
+            return
+        collection.sweep(desk, removed)
 
 
 def _due(desk: Desk, policy: Policy) -> list[RunId]:

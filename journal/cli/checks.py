@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import stat
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -109,9 +111,18 @@ def _place(folder: Path) -> Iterator[Finding]:
     if not folder.exists():
         yield Finding("folder", True, f"{folder} does not exist yet")
         return
-    open_to_others = [path.name for path in (folder, *folder.rglob("*")) if stat.S_IMODE(path.lstat().st_mode) & 0o077]
+    open_to_others = list(_open_to_others(folder))
     told = "readable by their owner alone" if not open_to_others else f"others can read {', '.join(open_to_others[:5])}: chmod go= them"
     yield Finding("private files", not open_to_others, told)
+
+
+def _open_to_others(folder: Path) -> Iterator[str]:
+    """Names in the folder that others may read. A running server makes and removes files meanwhile: what is gone is private."""
+    inside = (Path(parent, name) for parent, folders, files in os.walk(folder) for name in (*folders, *files))
+    for path in (folder, *inside):
+        with suppress(FileNotFoundError):
+            if stat.S_IMODE(path.lstat().st_mode) & 0o077:
+                yield path.name
 
 
 def _host(asked: argparse.Namespace) -> Iterator[Finding]:

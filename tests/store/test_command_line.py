@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
+import stat
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from journal.cli import checks
 from journal.records import CallKey, CallKind, HoldReason, Outcome, RunState
 from tests.store.worlds import World
 
@@ -374,6 +378,25 @@ def test_preflight_compares_the_host_with_the_accepted_files(tmp_path: Path) -> 
     assert "host files" in answer.stdout
     assert "differ from" in answer.stdout
     assert not (tmp_path / "journal").exists()
+
+
+@pytest.mark.parametrize("moment", range(1, 7))
+def test_files_that_go_while_they_are_looked_at_are_no_trouble(tmp_path: Path, monkeypatch, moment: int) -> None:
+    going = tmp_path / "backups" / "making-1"
+    going.mkdir(parents=True)
+    for name in ("a", "b"):
+        (going / name).touch()
+    mode_of, looks = stat.S_IMODE, iter(range(1, 100))
+
+    def look_while_a_server_works(mode: int) -> int:
+        if next(looks) == moment:
+            shutil.rmtree(going)
+        return mode_of(mode)
+
+    monkeypatch.setattr(checks, "stat", SimpleNamespace(S_IMODE=look_while_a_server_works))
+    findings = {each.what: each for each in checks._place(tmp_path)}
+
+    assert "private files" in findings
 
 
 def test_preflight_without_a_host_judges_the_place_alone(tmp_path: Path) -> None:

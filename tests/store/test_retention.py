@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +25,7 @@ from journal.trees import Pack, children
 from tests.store.test_sqlite import files_end_at
 from tests.store.worlds import MODE, World, model, tool
 
+ROOT = Path(__file__).resolve().parents[2]
 FEW = Policy(runs=1, days=30)
 BIG = "x" * (LARGE + 1)
 
@@ -642,6 +645,45 @@ def test_the_head_of_the_journal_never_falls(world: World) -> None:
     world.journal.prune(FEW)
 
     assert world.journal.head() > before
+
+
+BACKUP = """
+import sys
+from pathlib import Path
+from journal import backup
+from journal.store import copying
+
+look = copying.damaged_bodies
+
+
+def wait_then_look(*asked):  # the database is copied, and no file yet
+    print("copied", flush=True)
+    sys.stdin.readline()
+    return look(*asked)
+
+
+copying.damaged_bodies = wait_then_look
+print(backup.make(Path(sys.argv[1])).manifest.damaged)
+"""
+
+
+def test_a_backup_of_another_process_loses_nothing_to_a_round(world: World) -> None:
+    for number in range(3):
+        turn(world, "chat", number, value=f"{number}{BIG}")
+    later(world)
+    command = [sys.executable, "-c", BACKUP, str(world.folder)]
+    copying = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert copying.stdout
+    assert copying.stdout.readline() == "copied\n"
+
+    beside = world.journal.prune(FEW)
+    said, _ = copying.communicate("go on\n", timeout=60)
+    after = world.journal.prune(FEW)
+
+    assert said == "[]\n"
+    assert (beside.files, beside.complete) == (0, False)
+    assert "A backup is being made" in beside.problem
+    assert (after.files > 0, after.complete, after.problem) == (True, True, "")
 
 
 def test_the_file_becomes_shorter(world: World) -> None:
