@@ -29,7 +29,7 @@ class LoadedPoint:
 def save(scribe: Scribe, run_id: RunId, token: int, point: ResumePoint) -> int:
     """Store the new nodes and the checkpoint of a run that runs under this token; answers its place in the journal."""
     seq = scribe.event("checkpoint_saved", run_id)
-    if scribe.tx.change("note_checkpoint", run_id=run_id, token=token, seq=seq, now=scribe.now) != 1:
+    if scribe.tx.change("note_checkpoint", run_id=run_id, token=token, seq=seq) != 1:
         raise NotRunning(load_any(scribe.tx, run_id), token=token)
     scribe.store_nodes((digest, body) for digest, body in point.nodes.items() if digest != point.root)
     body = point.nodes.get(point.root) or _known_root(scribe.tx, run_id, point.root)

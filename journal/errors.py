@@ -101,7 +101,7 @@ class RunEnded(Refused):
     code = "run_ended"
 
     def __init__(self, run: Run) -> None:
-        super().__init__()
+        super().__init__("Its message was dealt with, and its record, the answer with it, was removed since." if run.is_removed else "")
         self.run = run
 
 

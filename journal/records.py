@@ -131,6 +131,7 @@ class Run:
     answer: Any
     created_at: int
     changed_at: int
+    """When it came into its state."""
     boot_id: str
     checkpoint_seq: int
     damaged: str = ""

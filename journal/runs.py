@@ -277,7 +277,7 @@ def move(
         recoveries=run.recoveries if recoveries is None else recoveries,
         answer=run.answer if answer is None else answer.value,
         hold=hold,
-        changed_at=scribe.now,
+        changed_at=run.changed_at if state is run.state else scribe.now,
     )
     hit = scribe.tx.change(
         "move_run",

@@ -72,7 +72,7 @@ class Turns:
         """Begin or continue the turn of a message: `loop(turn, **message)`, and hand back its recorded answer.
 
         RunHeld: a person has to decide. TurnFailed: the loop raised. ChatBusy: another message of the chat is unfinished,
-        or this one is at work elsewhere in the process.
+        or this one is at work elsewhere in the process. RunEnded: a person stopped it, or its record was removed since.
         """
         if inspect.iscoroutinefunction(loop):
             raise TypeError("a coroutine function runs with run_async")
@@ -120,6 +120,8 @@ class Turns:
         check_recordable(message, "The message")
         title = next((value for value in message.values() if isinstance(value, str)), message_id)
         admitted: Admitted = yield self.journal.admit(chat_id, message_id, message, title, _MODE, self._no_state())
+        if admitted.run.is_removed:
+            raise RunEnded(admitted.run)
         with self._alone(admitted.run):
             run = self.journal.run(admitted.run.run_id)
             if run.state.is_final:

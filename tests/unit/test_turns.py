@@ -14,6 +14,7 @@ import pytest
 from journal import Choice, RunHeld, Safe, StepFailed, Turn, TurnFailed, Turns
 from journal.errors import ChatBusy, InputConflict, NotAllowed, NotRecordable, NotRunning, RunEnded, StoreLocked
 from journal.records import HoldReason, Outcome, RunState
+from journal.retention import Policy
 from tests.support.agents import ORIGIN, Agent, Killed, crash
 
 
@@ -158,6 +159,21 @@ def test_the_same_message_with_other_content_is_refused(agent: Agent) -> None:
 
     with pytest.raises(InputConflict):
         agent.run(Loop(agent), text="go on")
+
+
+def test_a_message_whose_record_was_removed_is_not_run_again_and_says_why(agent: Agent) -> None:
+    agent.run(Loop(agent), text="go")
+    agent.run(Loop(agent), message="next", text="go")
+    assert agent.turns
+    agent.clock.turn(86_400)
+    assert agent.turns.journal.prune(Policy(runs=1, days=0)).runs == 1
+    before = agent.outside.lines
+
+    with pytest.raises(RunEnded, match="was removed") as ended:
+        agent.run(Loop(agent), text="go")
+
+    assert ended.value.run.state is RunState.COMPLETED
+    assert agent.outside.lines == before
 
 
 def test_a_chat_has_one_unfinished_turn(agent: Agent) -> None:

@@ -145,6 +145,26 @@ def test_a_list_entry_says_which_step_and_since_when(world: World) -> None:
     assert item["reason"]["code"] == "outcome_unknown"
 
 
+def test_since_is_when_the_run_came_into_its_state_whatever_it_did_since(world: World) -> None:
+    run = world.admit()
+    admitted = world.clock.now()
+    world.clock.turn(60)
+    world.journal.checkpoint(run.run_id, run.token, world.point({"A0": 1}), []).result()
+    world.done(run, model(1))
+    world.opened(run, tool(1))
+    (running,) = world.journal.listing("all")["items"]
+    world.clock.turn(60)
+    run = world.journal.hold_run(run.run_id, HoldReason.OUTCOME_UNKNOWN).result()
+    held = world.clock.now()
+    world.clock.turn(60)
+    view = world.journal.run_view(run.run_id)["run"]
+    stopped = world.journal.stop_run(run.run_id, "panel").result()
+
+    assert (running["state"], running["since"]) == ("running", admitted)
+    assert (view["state"], view["since"]) == ("held", held)
+    assert world.journal.run_view(run.run_id)["run"]["since"] == stopped.changed_at == world.clock.now()
+
+
 def test_runs_that_went_on_by_themselves_are_counted(world: World) -> None:
     run = world.admit()
     world.restart()

@@ -87,7 +87,7 @@ select run_id, chat_id, state
  where parent_call_id is null and state in ('queued', 'running', 'held')
 
 -- move_run --
--- One guarded move. Zero rows means that the caller looked at an older version.
+-- One guarded move. Zero rows means that the caller looked at an older version. `changed_at` is when the state changed.
 update runs
    set state         = :state,
        version       = version + 1,
@@ -99,7 +99,7 @@ update runs
        hold_text     = :hold_text,
        hold_facts    = :hold_facts,
        hold_since    = :hold_since,
-       changed_at    = :now
+       changed_at    = case when state = :state then changed_at else :now end
  where run_id = :run_id and state = :old_state and version = :old_version
 
 -- clear_recoveries --
@@ -145,7 +145,7 @@ select boot_id
 -- note_checkpoint --
 -- Fenced, too: no checkpoint of a run that does not run, or under an old token.
 update runs
-   set checkpoint_seq = :seq, changed_at = :now
+   set checkpoint_seq = :seq
  where run_id = :run_id and state = 'running' and token = :token
 
 -- choose_checkpoint --
