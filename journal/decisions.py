@@ -290,23 +290,30 @@ def _apply(scribe: Scribe, run: Run, call: Call | None, decision: Decision, offe
             calls.allow(scribe, calls.set_result_aside(scribe, call), 1)
         case _:
             _start_over(scribe, run, call)
-    if asked_calls(run, calls.of_run(scribe.tx, run.run_id)) and not _settles_all(run):
+    if not _is_way_on(run, call, decision.choice) and _unknown_calls(run, calls.of_run(scribe.tx, run.run_id)):
         return runs.move(scribe, run, RunState.HELD, "call_decided", hold=run.hold)
     return _go_on(scribe, run)
 
 
-def _settles_all(run: Run) -> bool:
-    """Here one decision is about the run's way on, not about one of several calls."""
-    return run.hold is not None and run.hold.reason in (
-        HoldReason.DIVERGED,
-        HoldReason.UNRECORDED_STEP,
-        HoldReason.RESTORED,
-    )
+def _is_way_on(run: Run, call: Call | None, choice: Choice) -> bool:
+    """Whether this is said about the run's way on, not about one of several unknown calls."""
+    assert run.hold is not None
+    if choice is not Choice.NEW_ATTEMPT:
+        return False
+    is_open = call is not None and call.outcome is None
+    return run.hold.reason in (HoldReason.DIVERGED, HoldReason.UNRECORDED_STEP) or (run.hold.reason is HoldReason.RESTORED and not is_open)
+
+
+def _unknown_calls(run: Run, all_calls: Sequence[Call]) -> list[Call]:
+    """Those that still wait for a person. After a restore the last call is asked about, too, also where it is settled."""
+    assert run.hold is not None
+    asked = asked_calls(run, all_calls)
+    return [call for call in asked if _is_unknown(call, run.hold)] if run.hold.reason is HoldReason.RESTORED else asked
 
 
 def _start_over(scribe: Scribe, run: Run, call: Call | None) -> None:
     assert run.hold is not None
-    if run.hold.reason is HoldReason.RESTORED and (call is None or call.outcome is not None):
+    if run.hold.reason is HoldReason.RESTORED and _is_way_on(run, call, Choice.NEW_ATTEMPT):
         return
     if call is None:
         calls.abandon_from(scribe, run.run_id, run.checkpoint_seq)

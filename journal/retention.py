@@ -25,6 +25,10 @@ ROWS_AT_ONCE = 400
 _DAY_MS = 86_400_000
 
 
+KEEPS_ALL = frozenset({HoldReason.CHECKPOINT_CORRUPT.value, HoldReason.RESTORED.value})
+"""Of a run whose state cannot be read, an older checkpoint may be all that is left. A restore holds a run whatever was before."""
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A finished run goes when it is neither among the newest `runs` nor younger than `days`."""
@@ -115,7 +119,7 @@ def _remove_rows(scribe: Scribe, run_id: RunId, most: int) -> int:
 def thin_some(scribe: Scribe, run_id: RunId) -> int:
     """Remove superseded checkpoints of a run, at most so many at once; answers how many went."""
     row = scribe.tx.one("run_fence", run_id=run_id)
-    if row is None or row["hold_reason"] == HoldReason.CHECKPOINT_CORRUPT.value:
+    if row is None or row["hold_reason"] in KEEPS_ALL:
         return 0
     keep = 1 if RunState(row["state"]).is_final else KEEP_POINTS
     return scribe.tx.change("drop_old_checkpoints", run_id=run_id, keep=keep, most=ROWS_AT_ONCE)

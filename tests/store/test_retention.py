@@ -157,12 +157,14 @@ def test_of_an_unfinished_run_the_newest_few_stay(world: World) -> None:
     is_readable(world)
 
 
-def test_of_a_run_whose_state_cannot_be_read_every_checkpoint_stays(world: World) -> None:
+@pytest.mark.parametrize("reason", [HoldReason.CHECKPOINT_CORRUPT, HoldReason.RESTORED])
+def test_of_a_run_whose_state_cannot_be_read_every_checkpoint_stays(world: World, reason: HoldReason) -> None:
     run = world.admit()
     for step in range(1, 10):
         world.journal.checkpoint(run.run_id, run.token, world.point({"A0": step}, history=(f"{step}",)), []).result()
-    world.journal.settle(run.run_id, Hold(HoldReason.CHECKPOINT_CORRUPT)).result()
+    world.journal.settle(run.run_id, Hold(reason)).result()
 
+    assert (world.journal.plan(FEW).nodes, world.journal.plan(FEW).bodies) == (0, 0)
     assert world.journal.plan(FEW).checkpoints == world.journal.prune(FEW).checkpoints == 0
     assert tables(world)["checkpoints"] == 10
 

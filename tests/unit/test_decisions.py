@@ -509,3 +509,37 @@ def test_a_step_without_any_record_starts_over_from_the_last_checkpoint(world: W
 
     assert isinstance(world.begin(claim, model(1)), Serve)
     assert isinstance(world.begin(claim, model(2)), Proceed)
+
+
+# -- several unknown calls of a journal that was put back ---------------------------------------
+
+
+def two_unknown_and_put_back(world: World, *, last_is_saved: bool = False) -> tuple[Run, list[Call]]:
+    run = world.admit()
+    world.done(run, model(1))
+    all_calls = [world.opened(run, tool(1, ordinal), arguments={"code": f"push {ordinal}"}) for ordinal in (0, 1)]
+    if last_is_saved:
+        all_calls.append(world.done(run, tool(1, 2)))
+    world.restart()
+    world.journal.begin_recovery(run.run_id).result()
+    return world.journal.settle(run.run_id, Hold(HoldReason.RESTORED)).result(), all_calls
+
+
+@pytest.mark.parametrize("choice", [C.CONFIRMED_COMPLETED, C.NEW_ATTEMPT])
+@pytest.mark.parametrize("last_is_saved", [False, True])
+def test_a_restored_run_waits_until_the_last_unknown_call_is_decided(world: World, choice: Choice, last_is_saved: bool) -> None:
+    run, (first, second, *_) = two_unknown_and_put_back(world, last_is_saved=last_is_saved)
+
+    one = world.decide(run, choice, first, note="Looked.", ack=True)
+    both = world.decide(one, choice, second, note="Looked.", ack=True)
+
+    assert (one.state, both.state) == (RunState.HELD, RunState.QUEUED)
+
+
+def test_the_way_on_of_a_restored_run_is_one_decision(world: World) -> None:
+    run, (*_, last) = two_unknown_and_put_back(world, last_is_saved=True)
+
+    after = world.decide(run, C.NEW_ATTEMPT, last, ack=True)
+
+    assert after.state is RunState.QUEUED
+    assert world.recover(after).hold.reason is HoldReason.OUTCOME_UNKNOWN  # what is unknown is still asked about

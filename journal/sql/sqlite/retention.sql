@@ -106,11 +106,11 @@ delete from runs
 
 -- many_checkpoints --
 -- Runs with more checkpoints than are kept: the newest of a finished run, a few of an unfinished one. Of a run whose
--- state cannot be read every one is kept: an older one may be all that is left.
+-- state cannot be read every one is kept (KEEPS_ALL in retention.py): an older one may be all that is left.
 select c.run_id, count(*) - case when r.state in ('completed', 'failed', 'stopped') then 1 else :keep_unfinished end as extra
   from checkpoints c
   join runs r on r.run_id = c.run_id
- where r.hold_reason is not 'checkpoint_corrupt'
+ where coalesce(r.hold_reason, '') not in ('checkpoint_corrupt', 'restored')
  group by c.run_id
 having extra > 0
 
@@ -135,7 +135,7 @@ select root, body
  where run_id not in (select value from json_each(:gone))
    and (not :planned
         or age <= case when state in ('completed', 'failed', 'stopped') then 1 else :keep_unfinished end
-        or hold_reason is 'checkpoint_corrupt'
+        or coalesce(hold_reason, '') in ('checkpoint_corrupt', 'restored')
         or checkpoint_id in (select checkpoint_id from restore_selections where checkpoint_id is not null))
 
 -- unnamed_bodies --
