@@ -34,6 +34,8 @@ def show(data: dict[str, Any]) -> None:
         return
     if any(status["changed"].values()):
         data["banners"].append(_changed(status["changed"]))
+    if status["masking_problem"]:
+        data["banners"].append(_unmasked(status["masking_problem"]))
     if status["holds"]:
         data["banners"].append(_waiting(int(status["holds"]), status["restored"]))
     if status["notes"]:
@@ -67,6 +69,11 @@ def _waiting(count: int, restored: str | None) -> dict[str, Any]:
     link = f'<a href="#" data-banner-action="{PANEL}">Open Recovery</a>'
     text = html.escape(restored) if restored else "Finished steps are saved and will not run again."
     return _banner("holds", "warning", f"{runs} your decision", f"{text} {link}")
+
+
+def _unmasked(problem: str) -> dict[str, Any]:
+    text = f"{html.escape(problem)} Those known before are still hidden; a new one may be written into the journal as it is."
+    return _banner("masking", "warning", "New secrets are not hidden", text)
 
 
 def _place(notes: list[str]) -> dict[str, Any]:

@@ -48,6 +48,7 @@ class Service:
             "holds": counts.get("held", 0),
             "counts": counts,
             "store_problem": problem,
+            "masking_problem": active.journal.masker.problem or None,
             "restored": notify.put_back(active.journal) or None,
             "notes": active.journal.notes,
             "changed": active.changed,

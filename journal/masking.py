@@ -66,7 +66,14 @@ class Masker:
         self._clock = clock or Clock()
         self._asked: float | None = None
         self._known = _Known(())
-        self.problem = ""
+        self._problem = ""
+
+    @property
+    def problem(self) -> str:
+        """Why the list of secrets could not be read again, asked now as for a value; empty while it can."""
+        if self._asked is not None:
+            self._keep_fresh()
+        return self._problem
 
     def refresh(self) -> None:
         """Ask now. An error of the source is the caller's; the secrets known so far stay known."""
@@ -74,7 +81,7 @@ class Masker:
         if secrets != self._known.secrets:
             self._known = _Known(secrets)
         self._asked = self._clock.monotonic()
-        self.problem = ""
+        self._problem = ""
 
     def mask(self, value: Any, *, names: bool = True) -> Masked:
         """Any value, made plain and masked.
@@ -116,7 +123,7 @@ class Masker:
             except Exception as error:
                 # A result must still be written: with the secrets known so far, and the reason kept for the status.
                 self._asked = self._clock.monotonic()
-                self.problem = f"The list of secrets could not be read again: {type(error).__name__}."
+                self._problem = f"The list of secrets could not be read again: {type(error).__name__}."
 
     def _value(self, value: Any, seen: _Pass) -> Any:
         match value:

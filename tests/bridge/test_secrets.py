@@ -11,7 +11,7 @@ import pytest
 
 from refhost.model import answer, raw, use
 from refhost.world import World
-from tests.support.scenes import ended
+from tests.support.scenes import ended, status, wait_status
 from tests.support.story import API, FAULTS, Panel
 
 STORE = 'canary-store/é&"1+2'
@@ -153,6 +153,20 @@ def test_a_secret_of_the_host_is_filled_in_again_by_the_host(world, model):
     assert told.read_text() == STORE
     assert len(model.requests("chat")) == 2
     assert_clean(world)
+
+
+def test_a_list_of_secrets_that_cannot_be_read_again_is_said(world, model):
+    start(world)
+    meta = world.usr / "projects" / "one" / ".a0proj"
+    meta.mkdir(parents=True)
+    (meta / "secrets.env").write_bytes(b"KEY=\xff\xfe")
+
+    world.client().wait(lambda: status(world)["masking_problem"], what="the problem in the status")
+    banners = [each["id"] for each in world.client().call("banners")["banners"]]
+    (meta / "secrets.env").unlink()
+
+    assert "durable_execution-masking" in banners
+    wait_status(world, masking_problem=None)
 
 
 def test_a_secret_that_nobody_can_fill_in_is_never_run_and_the_model_is_asked_again(world, model):

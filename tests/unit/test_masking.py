@@ -180,6 +180,11 @@ def test_a_source_that_fails_later_leaves_the_known_secrets_known_and_says_so() 
     assert hide.text("a-long-token") == "[hidden:TOKEN]"
     assert "OSError" in hide.problem
 
+    failing.clear()
+    clock.turn(5)
+
+    assert hide.problem == ""
+
 
 def test_a_source_that_never_answered_is_an_error_before_anything_is_written() -> None:
     def source() -> list[Secret]:

@@ -286,6 +286,7 @@ export function holdsIn(snapshot) {
 export function notes(status) {
   const found = [];
   if (status?.store_problem) found.push(`The journal cannot be written right now: ${status.store_problem}`);
+  if (status?.masking_problem) found.push(`New secrets may be written down as they are: ${status.masking_problem}`);
   const changed = Object.values(status?.changed ?? {}).flat();
   if (changed.length) found.push(`Changed while Agent Zero runs: ${changed.join(", ")}.`);
   const late = status?.protected_from_next_message?.length ?? 0;

@@ -45,14 +45,15 @@ class SecretsManager:
     def load_secrets(self) -> dict[str, str]:
         with self._lock:
             if self._known is None:
-                self._known = {}
+                known: dict[str, str] = {}
                 for name in self._files:
                     path = Path(files.get_abs_path(name))
                     found = dotenv.parse(path.read_text("utf-8")) if path.is_file() else {}
                     if str(path) == dotenv.get_dotenv_file_path():
                         # Of the host's own settings only keys and passwords are secrets.
                         found = {k: v for k, v in found.items() if k.startswith("API_KEY_") or k in _CREDENTIALS}
-                    self._known.update(found)
+                    known.update(found)
+                self._known = known
             return self._known
 
     def get_keys(self) -> list[str]:
