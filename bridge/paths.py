@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ..journal.store.heads import elsewhere
+
 PLUGIN = "durable_execution"
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -21,11 +23,8 @@ def data_folder() -> Path:
 
 
 def other_heads() -> tuple[Path, ...]:
-    """Where else it is remembered how far the journal has come.
-
-    The host's own backup takes all of `usr/`, and its restore writes all of it back: a copy lies where neither reaches.
-    """
-    return host_root() / "usr" / f"{PLUGIN}.head", host_root() / "tmp" / f"{PLUGIN}.head"
+    """Where else it is remembered how far the journal has come."""
+    return elsewhere(data_folder())
 
 
 def is_switched_on() -> bool:

@@ -7,7 +7,7 @@ present one is then moved aside whole. Whatever ends the process on the way, the
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,15 +15,15 @@ from . import backup, codec, restoring
 from .clock import Clock
 from .ids import Ids
 from .runs import Scribe
-from .store import copying, lineage, switching
+from .store import copying, heads, lineage, switching
 from .store.base import Restored as PutBack
 from .store.base import Transaction
 from .store.bodies import Bodies, in_our_words, sync
 from .store.files import Files
+from .store.heads import Head, Heads
 from .store.ownership import OwnerLock
 from .store.sqlite import SqliteStore
 
-_FRESH = "journal.restoring"
 _ASIDE = "journal.before-restore-"
 
 
@@ -37,24 +37,30 @@ class Restored:
 
 
 def restore(
-    folder: Path, name: str, *, clock: Clock | None = None, ids: Ids | None = None, step: Callable[[], None] = backup.no_step
+    folder: Path,
+    name: str,
+    *,
+    clock: Clock | None = None,
+    ids: Ids | None = None,
+    other_heads: Iterable[Path] = (),
+    step: Callable[[], None] = backup.no_step,
 ) -> Restored:
-    """Put a backup in the place of the journal in this folder.
+    """Put a backup in the place of the journal in this folder, whose head files also lie at `other_heads`.
 
     Raises StoreLocked while it is in use, UnknownBackup, BackupDamaged, StoreFull; then nothing was changed.
     """
     clock = clock or Clock()
     Files(folder).make_folder()
     lock = OwnerLock(folder / "journal.lock")
-    fresh = folder / _FRESH
+    fresh = folder / switching.FRESH
     try:
         switching.finish(folder)  # an earlier one that was cut off
-        shutil.rmtree(fresh, ignore_errors=True)
         try:
             source = backup.find(folder, name)
             manifest = backup.verify(source, step=step)
             _build(source, fresh, manifest, step)
-            held = mark_restored(fresh, clock, ids or Ids(clock), name)
+            known = Heads([folder / heads.NAME, *other_heads]).found()
+            held = mark_restored(fresh, clock, ids or Ids(clock), name, known)
             aside = _free_name(folder, clock.now())
             switching.begin(folder, fresh, aside)
         except BaseException:
@@ -80,8 +86,11 @@ def _build(source: Path, fresh: Path, manifest: backup.Manifest, step: Callable[
         backup.sync_tree(fresh)
 
 
-def mark_restored(fresh: Path, clock: Clock, ids: Ids, name: str) -> int:
-    """The last step before the switch: a generation begins, and what was unfinished waits for a person."""
+def mark_restored(fresh: Path, clock: Clock, ids: Ids, name: str, known_heads: Sequence[Head] = ()) -> int:
+    """The last step before the switch: a generation begins, and what was unfinished waits for a person.
+
+    What the head files say now is settled with it: else the next opening would find the same restore once more.
+    """
     boot_id = ids.new("boot")
     store = SqliteStore(fresh, clock.now(), opening=boot_id)
 
@@ -89,7 +98,7 @@ def mark_restored(fresh: Path, clock: Clock, ids: Ids, name: str) -> int:
         scribe = Scribe(tx, clock.now(), boot_id, ids)
         tx.change("add_boot", boot_id=boot_id, now=scribe.now, facts=codec.encode({"restored": name}))
         known = lineage.identity(tx)
-        restoring.begin(scribe, PutBack("rolled_back", known.generation + 1, known.number, None))
+        restoring.begin(scribe, PutBack("rolled_back", known.generation + 1, known.number, None), known_heads)
         tx.change("end_boot", boot_id=boot_id, now=scribe.now)
         return len(tx.all("unfinished_runs"))
 

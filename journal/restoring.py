@@ -7,13 +7,14 @@ transaction, before anything else may happen with a run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import runs
 from .records import Hold, HoldReason, Run, RunState
 from .runs import Scribe
 from .store.base import Restored
+from .store.heads import Head
 from .store.lineage import begin_generation
 
 FOUND: Mapping[str, str] = {
@@ -28,9 +29,9 @@ WHY: Mapping[str, str] = {
 }
 
 
-def begin(scribe: Scribe, restored: Restored) -> None:
-    """Hold every unfinished run, whatever it waited for before."""
-    begin_generation(scribe.tx, restored, scribe.now)
+def begin(scribe: Scribe, restored: Restored, heads: Sequence[Head] = ()) -> None:
+    """Hold every unfinished run, whatever it waited for before. `heads` are settled by it and tell of nothing new."""
+    begin_generation(scribe.tx, restored, scribe.now, heads)
     scribe.event("generation_begun", None, generation=restored.generation, reason=restored.reason)
     scribe.tx.change("revoke_allowances")
     scribe.tx.change("offer_late_inputs", now=scribe.now)

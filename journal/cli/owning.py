@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 
 from ..errors import StoreLocked
 from ..service import Journal
+from ..store.heads import elsewhere
 from .known import masker
 from .output import Output
 
@@ -16,16 +16,8 @@ def own(asked: argparse.Namespace, out: Output) -> Journal:
     """The journal, owned by this process until it is closed. StoreLocked while a server runs."""
     boot = {"by": "command line", "pid": os.getpid()}
     try:
-        journal = Journal.open(asked.folder, masker=masker(asked), boot=boot, other_heads=other_heads(asked.folder))
+        journal = Journal.open(asked.folder, masker=masker(asked), boot=boot, other_heads=elsewhere(asked.folder))
     except StoreLocked as error:
         raise StoreLocked("Agent Zero is running. Decide in its Recovery panel, or stop it first.") from error
     out.say("The journal was locked for this command.")
     return journal
-
-
-def other_heads(folder: Path) -> tuple[Path, ...]:
-    """Where the plugin keeps its other copies of the head (bridge/paths.py says why there)."""
-    if folder.parent.name != "plugin_data":
-        return ()
-    usr = folder.parent.parent
-    return usr / f"{folder.name}.head", usr.parent / "tmp" / f"{folder.name}.head"

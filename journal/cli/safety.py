@@ -9,6 +9,7 @@ from typing import Any
 from .. import backup, restore
 from ..errors import NotAllowed
 from ..retention import Policy
+from ..store.heads import elsewhere
 from .output import Output, agreed, moment, size
 from .owning import own
 
@@ -65,7 +66,7 @@ def restore_backup(asked: argparse.Namespace, out: Output) -> bool:
     out.line("What was recorded since is moved aside whole, nothing is deleted. Every unfinished run then waits for your decision.")
     if not (asked.yes or (sys.stdin.isatty() and agreed("Type yes to go on: "))):
         raise NotAllowed("Nothing was changed. Type yes to agree, or use --yes.")
-    done = restore.restore(asked.folder, asked.name)
+    done = restore.restore(asked.folder, asked.name, other_heads=elsewhere(asked.folder))
     out.document({"backup": done.backup, "aside": str(done.aside), "held": done.held})
     out.line(f"Done. The former journal lies in {done.aside}. {done.held} runs wait for a decision.")
     return bool(done.held)

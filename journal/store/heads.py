@@ -20,6 +20,17 @@ SIZE = 256
 _MAGIC = "durable-journal-head-1"
 
 
+def elsewhere(folder: Path) -> tuple[Path, ...]:
+    """The other copies of a journal at `usr/plugin_data/<name>`: at `usr/` and outside of it. None of one that lies anywhere else.
+
+    A server's own backup takes all of `usr/`, and its restore writes all of it back: one copy lies where neither reaches.
+    """
+    if folder.parent.name != "plugin_data":
+        return ()
+    usr = folder.parent.parent
+    return usr / f"{folder.name}.head", usr.parent / "tmp" / f"{folder.name}.head"
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
     """What a head file says: this journal, in this generation, had committed this batch, in this opening."""

@@ -51,16 +51,17 @@ def judge(tx: Reader, heads: Sequence[Head], *, all_missing: bool) -> Restored |
     return None
 
 
-def begin_generation(tx: Transaction, restored: Restored, now: int) -> None:
-    """From here on the journal goes on as it is. The head that told is remembered: it accuses only once."""
+def begin_generation(tx: Transaction, restored: Restored, now: int, others: Sequence[Head] = ()) -> None:
+    """From here on the journal goes on as it is. The head that told is remembered, and so are `others`: each accuses only once."""
     if tx.change("begin_generation", generation=restored.generation) == 1:
-        facts = codec.encode({"number": restored.number, "head": restored.head})
+        facts = codec.encode({"number": restored.number, "head": restored.head, "heads": [asdict(head) for head in others]})
         tx.change("add_generation", generation=restored.generation, now=now, reason=restored.reason, facts=facts)
 
 
 def _settled(tx: Reader) -> list[Any]:
     """Heads that began a generation already; a copy that could not be rewritten since says the same again."""
-    return [codec.decode(row["facts"]).get("head") for row in tx.all("generations")]
+    facts = [codec.decode(row["facts"]) for row in tx.all("generations")]
+    return [head for each in facts for head in (each.get("head"), *each.get("heads", ()))]
 
 
 def _descends(tx: Reader, known: Identity, head: Head) -> bool:

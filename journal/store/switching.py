@@ -14,6 +14,8 @@ from ..errors import StoreLost
 from .bodies import in_our_words, sync, write_whole
 
 NOTE = "journal.switch"
+FRESH = "journal.restoring"
+"""Where the new journal is made."""
 _SIDES = ("journal.db-wal", "journal.db-shm", "journal.db-journal")
 _PARTS = ("blobs", "journal.db")
 """Moved in this order: the database last, since its place in the new folder tells how far the switch has come."""
@@ -39,6 +41,7 @@ def finish(folder: Path) -> None:
         said = json.loads(note.read_bytes())
         fresh, aside = folder / said["fresh"], folder / said["aside"]
     except FileNotFoundError:
+        _remove_unnoted(folder)
         return
     except (ValueError, KeyError, TypeError) as error:
         raise StoreLost(f"{NOTE} cannot be read. A restore was cut off; the journals stand beside it.") from error
@@ -50,6 +53,11 @@ def finish(folder: Path) -> None:
         sync(folder)
     except OSError as error:
         raise StoreLost(f"A restore could not be finished: {error.strerror}.") from error
+
+
+def _remove_unnoted(folder: Path) -> None:
+    """A copy that was being made when its process ended: without a note nothing was to happen, and the journal stands as it was."""
+    shutil.rmtree(folder / FRESH, ignore_errors=True)
 
 
 def _swap(folder: Path, fresh: Path, aside: Path) -> None:

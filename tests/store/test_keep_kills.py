@@ -221,6 +221,7 @@ def test_a_restore_that_is_killed_anywhere_leaves_the_old_journal_or_the_new_one
     results = []
     for folder in each_kill(tmp_path / "journal", tmp_path, work):
         world = World(folder)  # what a server does that starts now
+        assert list(folder.glob("journal.restoring*")) == list(folder.glob("journal.switch")) == []
         is_old = shows(world) == before
         results.append(is_old)
         if not is_old:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from journal import restore
 from journal.errors import AckMissing, ShownChanged, StaleVersion, StoreLost
 from journal.ids import Ids
 from journal.records import Choice, HoldReason, InputState, Outcome, Run, RunState
@@ -636,3 +637,36 @@ def test_a_process_that_replaces_itself_takes_its_journal_over(tmp_path: Path) -
     assert done.returncode == 0, done.stderr
     assert [word for _, word in lives] == ["sound", "sound"]
     assert lives[0][0] == lives[1][0]
+
+
+def test_a_restore_begins_one_generation_and_its_holds_keep_their_version(world: Guarded, run: Run) -> None:
+    copy = world.journal.backup().name
+    world.done(run, tool(1))
+    world.pause()
+    world.close()
+    before = Journal.look(world.folder, masker=world.masker).status()["identity"]["generation"]
+
+    restore.restore(world.folder, copy, clock=world.clock, other_heads=world.elsewhere)
+    at_once = Journal.look(world.folder, masker=world.masker).run(run.run_id)
+    world.open()
+    after = Journal.look(world.folder, masker=world.masker).status()["identity"]["generation"]
+
+    assert (after, world.reason) == (before + 1, None)
+    assert at_once.hold is not None
+    assert at_once.hold.reason is HoldReason.RESTORED
+    assert world.journal.run(run.run_id).version == at_once.version
+
+
+def test_a_journal_that_is_put_back_by_hand_after_a_restore_is_noticed(world: Guarded, run: Run) -> None:
+    copy = world.journal.backup().name
+    world.close()
+    restore.restore(world.folder, copy, clock=world.clock, other_heads=world.elsewhere)
+    restored = world.kept(world.folder / "journal.db")
+    world.open()
+    world.admit("another")
+    world.close()
+    write_back(restored)
+
+    world.open()
+
+    assert world.reason == "rolled_back"
