@@ -6,31 +6,23 @@ masked again, before it is cut: a secret may have become known only after it was
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from . import codec, decisions, grants, inputs
 from .attempts import NOT_LOADED
-from .codec import Opaque
 from .errors import RecordCorrupt
-from .evidence import FROM_CHECK
+from .evidence import FROM_CHECK, Found
 from .ids import RunId
 from .masking import Masker
 from .records import Call, CallKind, HoldReason, InputState, Outcome, Run, RunState
 from .replay import KEY_UNTIL, idempotency_key
 from .store.base import Reader, Row
+from .texts import result_text, shown, summary
 
 PAGE = 50
 TABS = ("needs_you", "all")
-_MOST_ARGUMENT = 4_000
-_MOST_RESULT = 64 * 1024
-_MOST_SUMMARY = 120
-_TELLING = ("code", "command")
-_SAID = ("message", "response", "text")
-"""Parts of a result that are what a person would call the result."""
 
 REASONS: Mapping[HoldReason, str] = {
     HoldReason.OUTCOME_UNKNOWN: "A step was started; no result was saved. It may have happened. Nothing was repeated.",
@@ -58,6 +50,18 @@ _ENDED: Mapping[Outcome, tuple[str, str]] = {
     Outcome.SUPERSEDED: ("superseded", "Replaced before it answered"),
     Outcome.CONFIRMED: ("confirmed", "A person said that it happened"),
 }
+
+_KEPT: Mapping[str, tuple[str, str]] = {
+    "check": ("check", ""),
+    "late_result": ("late result", "Another result came later. It is kept, and changed nothing."),
+    "set_aside": ("set aside", "This result was set aside by a decision."),
+}
+_FOUND: Mapping[str, str] = {
+    Found.DONE.value: "It has happened.",
+    Found.NOT_DONE.value: "It has not happened.",
+    Found.UNKNOWN.value: "This could not be told.",
+}
+_MOST_KEPT = 100
 
 _EVENTS: Mapping[str, str] = {
     "run_admitted": "The message was taken in.",
@@ -175,9 +179,10 @@ def run_view(tx: Reader, run_id: RunId, *, masker: Masker, boot_id: str, now: in
         messages = [_message(item, masker) for item in inputs.of_run(tx, run_id) if item.state is not InputState.DELIVERED]
     except RecordCorrupt as error:
         run, messages = replace(run, damaged=run.damaged or error.what), []
+    kept = _kept(tx, run_id)
     return {
         "run": run_summary(run, masker),
-        "calls": [call_view(call, number, run, masker, boot_id) for number, call in enumerate(all_calls, 1)],
+        "calls": [call_view(call, number, run, masker, boot_id, kept.get(call.call_id, ())) for number, call in enumerate(all_calls, 1)],
         "decisions": [_offer(offer) for offer in decisions.offers(run, all_calls)],
         "grants": [_grant(call) for call in all_calls if grants.grantable(run, call)],
         "recorded": [_recorded(row, masker) for row in tx.all("recorded_of_run", run_id=run_id)],
@@ -204,7 +209,7 @@ def run_summary(run: Run, masker: Masker) -> dict[str, Any]:
     }
 
 
-def call_view(call: Call, number: int, run: Run, masker: Masker, boot_id: str) -> dict[str, Any]:
+def call_view(call: Call, number: int, run: Run, masker: Masker, boot_id: str, kept: Sequence[Row] = ()) -> dict[str, Any]:
     status, text = status_of(call, run, boot_id)
     arguments = masker.mask(call.arguments).value
     return {
@@ -217,13 +222,13 @@ def call_view(call: Call, number: int, run: Run, masker: Masker, boot_id: str) -
         "status": status,
         "outcome": call.outcome.value if call.outcome else "open",
         "text": text,
-        "evidence": _evidence(call),
+        "evidence": [*_evidence(call), *(_beside(row, masker) for row in kept)],
         "at": call.started_at,
         "ended_at": call.ended_at,
         "attempts": call.attempts,
         "abandoned": call.abandoned,
         "error": masker.text(call.error),
-        "result_text": None if call.outcome is None or call.value is None else _result_text(call.value, masker),
+        "result_text": None if call.outcome is None or call.value is None else result_text(call.value, masker),
     }
 
 
@@ -259,11 +264,37 @@ def _evidence(call: Call) -> list[dict[str, str]]:
         found.append({"what": "hidden values", "text": "A secret was left out and cannot be put back"})
     if call.attempts > 1:
         found.append({"what": "attempts", "text": f"Begun {call.attempts} times"})
-    if call.late_results:
-        found.append({"what": "late result", "text": "Another result came later. It is kept, and changed nothing."})
     if call.abandoned:
         found.append({"what": "record", "text": "Kept, but not part of the run any more"})
     return found
+
+
+def _kept(tx: Reader, run_id: RunId) -> dict[str, list[Row]]:
+    """What was kept beside the calls of a run, by call, the oldest first."""
+    found: dict[str, list[Row]] = {}
+    for row in tx.all("evidence_of_run", run_id=run_id, most=_MOST_KEPT):
+        found.setdefault(row["call_id"], []).append(row)
+    return found
+
+
+def _beside(row: Row, masker: Masker) -> dict[str, str]:
+    """What a check saw, or what a result said that is not, or no longer, the call's."""
+    what, sentence = _KEPT.get(row["kind"], (row["kind"], ""))
+    if row["kind"] == "check":
+        sentence, said = _FOUND.get(row["outcome"], ""), masker.text(row["error"])
+    else:
+        said = masker.text(row["error"]) or _value_text(row, masker)
+    return {"what": what, "text": str(shown(f"{sentence} {said}".strip()))}
+
+
+def _value_text(row: Row, masker: Masker) -> str:
+    if row["value_digest"] is None:
+        return ""
+    try:
+        value = codec.verified(row["value_digest"], row["value_body"], "What was kept")
+    except RecordCorrupt as error:
+        return error.what
+    return "" if value is None else result_text(value, masker) or "(too long to be shown)"
 
 
 def _offer(offer: decisions.Offer) -> dict[str, Any]:
@@ -301,65 +332,6 @@ def _message(item: Any, masker: Masker) -> dict[str, Any]:
 def _events(tx: Reader, run_id: RunId) -> list[dict[str, Any]]:
     rows = tx.all("events_of_run", run_id=run_id)
     return [{"at": row["at"], "text": _EVENTS[row["kind"]]} for row in rows if row["kind"] in _EVENTS]
-
-
-# -- values as text -----------------------------------------------------------------------------
-
-
-def summary(kind: CallKind, name: str, arguments: Any) -> str:
-    """One line that says what a step is about; a name alone where the arguments say nothing short."""
-    if kind.is_inference:
-        return "Model call" if kind is CallKind.MODEL else "Background model call"
-    values = [arguments]
-    if isinstance(arguments, dict):
-        # a command says what it does; the other arguments say how
-        values = next(([arguments[key]] for key in _TELLING if isinstance(arguments.get(key), str)), list(arguments.values()))
-    words = " ".join(str(shown(value)) for value in values if isinstance(value, str | int) and not isinstance(value, bool))
-    line = " ".join(words.split()) or name
-    return line if len(line) <= _MOST_SUMMARY else f"{line[:_MOST_SUMMARY]}…"
-
-
-def shown(value: Any) -> Any:
-    """A stored value as JSON that any page can draw; long texts are cut and say so."""
-    match value:
-        case str():
-            text = value.encode("utf-8", "backslashreplace").decode()
-            return text if len(text) <= _MOST_ARGUMENT else f"{text[:_MOST_ARGUMENT]}… ({len(text) - _MOST_ARGUMENT} more characters)"
-        case bool() | None:
-            return value
-        case int():
-            return value if abs(value) < 2**53 else hex(value) if value.bit_length() > 512 else str(value)
-        case float():
-            return value if math.isfinite(value) else repr(value)
-        case bytes():
-            return f"({len(value)} bytes)"
-        case dict():
-            return _shown_dict(value)
-        case Opaque():
-            return shown(f"{value.type_name}: {value.text}")
-        case list() | tuple():
-            return [shown(item) for item in value]
-    return str(value)
-
-
-def _shown_dict(value: dict[Any, Any]) -> dict[str, Any]:
-    """Two names that look alike are both shown: a person decides about what stands here."""
-    result: dict[str, Any] = {}
-    for key, item in value.items():
-        result[codec.unused_key(str(shown(key)), result)] = shown(item)
-    return result
-
-
-def _result_text(value: Any, masker: Masker) -> str | None:
-    """A saved result as text; None where it is too long to be shown."""
-    if isinstance(value, dict):
-        value = next((value[key] for key in _SAID if isinstance(value.get(key), str)), value)
-    if isinstance(value, str):
-        text = masker.text(value) if len(value) <= _MOST_RESULT else value
-    else:
-        text = json.dumps(shown(masker.mask(value).value), ensure_ascii=False, indent=1)
-    data = text.encode("utf-8", "backslashreplace")
-    return data.decode() if len(data) <= _MOST_RESULT else None
 
 
 __all__: Sequence[str] = ["TABS", "call_view", "counts", "listing", "run_summary", "run_view", "shown", "status_of", "summary"]

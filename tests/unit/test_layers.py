@@ -30,7 +30,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"replay", "reviewed", "evidence", "planner", "places"}),
     frozenset({"runs", "attempts", "calls", "checkpoints", "documents", "decisions", "selections", "grants", "inputs"}),
     frozenset({"recovery", "restoring", "retention", "collection", "upkeep", "backup", "restore", "verify", "leaks"}),
-    frozenset({"views", "intake", "reading", "look", "service"}),
+    frozenset({"texts", "views", "intake", "reading", "look", "service"}),
     frozenset({"holds", "driving"}),
     frozenset({"steps"}),
     frozenset({"turns"}),

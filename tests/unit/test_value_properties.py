@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from journal import codec
 from journal.codec import Opaque
 from journal.records import CallKind
-from journal.views import shown, summary
+from journal.texts import shown, summary
 from tests.support.examples import FULL, examples
 from tests.support.values import RECIPES, Recipe, build, hides_a_set, is_same
 

@@ -10,9 +10,11 @@ import pytest
 
 from journal.codec import Opaque
 from journal.errors import UnknownRun
+from journal.evidence import unknown
 from journal.records import CallKind, Choice, HoldReason, Outcome, RunState
-from journal.views import PAGE, REASONS, shown, summary
-from tests.store.worlds import OWNER, World, model, tool
+from journal.texts import shown, summary
+from journal.views import PAGE, REASONS
+from tests.store.worlds import NOTHING, OWNER, World, model, tool
 
 CALL = {
     "call_id", "n", "kind", "name", "summary", "arguments_masked", "status", "outcome", "text", "evidence",
@@ -256,3 +258,32 @@ def test_a_number_too_wide_for_decimals_can_be_shown(world: World) -> None:
 
     assert view["calls"][0]["summary"].startswith("0x")
     json.dumps(view, allow_nan=False)
+
+
+def test_what_a_check_saw_and_what_came_late_is_shown_masked(world: World) -> None:
+    run = world.admit()
+    call = world.opened(run, tool(1))
+    world.journal.lose_call(run.run_id, run.token, call.call_id, NOTHING, unknown("the mailbox of a-long-token was busy")).result()
+    world.journal.stop_run(run.run_id, "panel").result()
+    world.journal.finish_call(call.call_id, Outcome.OK, {"message": "sent to a-long-token"}).result()
+    world.hide("TOKEN", "a-long-token")
+    world.clock.turn(5)
+
+    (shown_call,) = world.journal.run_view(run.run_id)["calls"]
+    found = {each["what"]: each["text"] for each in shown_call["evidence"]}
+
+    assert found["check"] == "This could not be told. the mailbox of [hidden:TOKEN] was busy"
+    assert found["late result"].endswith("changed nothing. sent to [hidden:TOKEN]")
+
+
+def test_what_came_late_and_is_long_is_cut_and_damage_is_said(world: World) -> None:
+    run = world.admit()
+    call = world.opened(run, tool(1))
+    world.journal.stop_run(run.run_id, "panel").result()
+    world.journal.finish_call(call.call_id, Outcome.OK, {"message": "long " * 10_000}).result()
+
+    (shown_call,) = world.journal.run_view(run.run_id)["calls"]
+    (late,) = [each["text"] for each in shown_call["evidence"] if each["what"] == "late result"]
+
+    assert len(late) < 5_000
+    assert late.endswith("more characters)")

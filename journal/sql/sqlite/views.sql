@@ -41,3 +41,12 @@ select c.call_id, c.kind, c.name, a.digest as arguments_digest, a.body as argume
  where c.run_id = :run_id and (:call_id is null or c.call_id = :call_id)
  order by c.seq desc
  limit 1
+
+-- evidence_of_run --
+select e.call_id, e.kind, e.outcome, e.error, e.value_digest, b.body as value_body
+  from calls c
+  join evidence e on e.call_id = c.call_id
+  left join blobs b on b.digest = e.value_digest
+ where c.run_id = :run_id
+ order by e.seq
+ limit :most
