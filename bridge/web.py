@@ -33,6 +33,7 @@ STATUS: Mapping[str, int] = {
     "shown_changed": 409,
     "run_ended": 409,
     "not_running": 409,
+    "conflict": 409,
     "chat_busy": 409,
     "input_conflict": 409,
     "result_conflict": 409,

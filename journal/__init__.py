@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from .clock import Clock
 from .errors import (
+    ChatBusy,
     Conflict,
     Corrupt,
     Failed,
+    InputConflict,
     JournalError,
+    KeyReused,
+    NotRecordable,
     Refused,
+    RunEnded,
     StepFailed,
+    StepInside,
+    StoreLocked,
     TurnFailed,
     Unavailable,
 )
@@ -19,6 +26,7 @@ from .ids import Ids
 from .masking import Masker, Secret
 from .places import step_id
 from .records import Choice
+from .retention import Policy
 from .reviewed import Checked, Idempotent, Safe
 from .service import Journal, peek_unfinished
 from .steps import AsyncTurn, Turn
@@ -26,6 +34,7 @@ from .turns import Turns
 
 __all__ = [
     "AsyncTurn",
+    "ChatBusy",
     "Checked",
     "Choice",
     "Clock",
@@ -35,14 +44,21 @@ __all__ = [
     "HeldRun",
     "Idempotent",
     "Ids",
+    "InputConflict",
     "Journal",
     "JournalError",
+    "KeyReused",
     "Masker",
+    "NotRecordable",
+    "Policy",
     "Refused",
+    "RunEnded",
     "RunHeld",
     "Safe",
     "Secret",
     "StepFailed",
+    "StepInside",
+    "StoreLocked",
     "Turn",
     "TurnFailed",
     "Turns",

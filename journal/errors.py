@@ -120,8 +120,8 @@ class TooLarge(Refused):
 
     code = "too_large"
 
-    def __init__(self, field: str, *, size: int, limit: int) -> None:
-        super().__init__(f"{field}: {size} of at most {limit}.")
+    def __init__(self, field: str, *, limit: int, size: int | None = None) -> None:
+        super().__init__(f"{field}: {f'at most {limit}' if size is None else f'{size} of at most {limit}'}.")
         self.field, self.size, self.limit = field, size, limit
 
 

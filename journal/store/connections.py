@@ -89,7 +89,7 @@ def translated(error: sqlite3.Error) -> JournalError:
         case sqlite3.SQLITE_CONSTRAINT:
             return Conflict(f"A rule of the store refused it ({error}).")
         case sqlite3.SQLITE_TOOBIG:
-            return TooLarge("value", size=0, limit=1_000_000_000)
+            return TooLarge("value", limit=1_000_000_000)
     return StoreLost(f"{error}.")
 
 

@@ -61,6 +61,47 @@ def test_every_status_that_the_border_answers_is_documented() -> None:
         assert any(named(row, code) and f"| {status} |" in row for row in rows), f"{code} with status {status}"
 
 
+def test_a_family_that_is_raised_as_such_has_a_status() -> None:
+    families = {
+        "Refused": "refused",
+        "Conflict": "conflict",
+        "Corrupt": "corrupt",
+        "Unavailable": "unavailable",
+        "JournalError": "journal_error",
+    }
+    calls = [ast.unparse(node.func) for _, tree in trees("journal", "bridge") for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    tree = ast.parse((ROOT / "bridge" / "web.py").read_text(encoding="utf-8"))
+    table = next(node.value for node in tree.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "STATUS")
+
+    assert "Conflict" in calls
+    assert sorted({families[name] for name in calls if name in families} - set(ast.literal_eval(table))) == []
+
+
+def test_every_field_of_the_status_is_documented() -> None:
+    section = API.split("### `status", 1)[1].split("\n### ", 1)[0]
+    fields = set()
+    for room in ("service", "lifecycle"):
+        tree = ast.parse((ROOT / "bridge" / f"{room}.py").read_text(encoding="utf-8"))
+        status = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "status")
+        answers = [node.value for node in ast.walk(status) if isinstance(node, ast.Return) and isinstance(node.value, ast.Dict)]
+        fields |= {key.value for answer in answers for key in answer.keys if isinstance(key, ast.Constant)}
+
+    assert {"active", "counts", "why_not"} <= fields
+    assert sorted(field for field in fields if not named(section, field)) == []
+
+
+def test_every_reason_not_to_start_is_documented() -> None:
+    section = API.split("### `status", 1)[1].split("\n### ", 1)[0]
+    codes = set()
+    for _, tree in trees("bridge"):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in {"_NotReady", "_refuse"}:
+                codes |= {each.value for each in node.args[:1] if isinstance(each, ast.Constant)}
+
+    assert "internal" in codes
+    assert sorted(code for code in codes if not named(section, code)) == []
+
+
 def test_every_api_file_is_a_documented_route_and_the_other_way_round() -> None:
     files = {path.stem for path in (ROOT / "api").glob("*.py")}
     headings = set(re.findall(r"^### `(\w+)", API, re.M))

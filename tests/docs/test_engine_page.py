@@ -33,6 +33,15 @@ def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ]
 
 
+def test_what_the_page_names_can_be_imported_from_the_engine() -> None:
+    errors = PAGE.split("## Errors", 1)[1].split("\n## ", 1)[0]
+    named = {word for cell in re.findall(r"^\| [^|]+\| ([^|]+)\|", errors, re.M) for word in re.findall(r"`([A-Z]\w+)`", cell)}
+    named |= {word for line in re.findall(r"^from journal import (.+)$", PAGE, re.M) for word in line.split(", ")}
+
+    assert {"RunHeld", "NotRecordable"} <= named
+    assert sorted((named | {"StoreLocked", "ChatBusy", "InputConflict", "Policy"}) - set(journal.__all__)) == []
+
+
 def test_the_difference_that_the_page_shows_is_that_of_the_example() -> None:
     (shown,) = re.findall(r"```diff\n(.*?)```", PAGE, re.S)
     lines = [line for line in shown.splitlines() if line[0] in "+-"]

@@ -55,4 +55,6 @@ def test_the_public_list_is_sorted_and_complete() -> None:
 def test_facts_are_attributes() -> None:
     refusal = errors.TooLarge("note", size=3, limit=2)
 
+    assert str(refusal).endswith("note: 3 of at most 2.")
+    assert str(errors.TooLarge("value", limit=2)).endswith("value: at most 2.")
     assert (refusal.field, refusal.size, refusal.limit, refusal.code) == ("note", 3, 2, "too_large")
