@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from .ids import RunId
 from .masking import Masker
-from .store.base import Reader, Row, Store
+from .store.base import Read, Reader, Row
 from .trees import children
 
 _PAGE = 200
@@ -25,36 +25,36 @@ class Leak:
     names: tuple[str, ...]
 
 
-def find(store: Store, masker: Masker) -> list[Leak]:
+def find(read: Read, masker: Masker) -> list[Leak]:
     """Search everything stored, a few records in one reading at a time, so that writes go on."""
     found: dict[str, set[str]] = {}
-    for row in _rows(store, "blobs_after"):
+    for row in _rows(read, "blobs_after"):
         if names := masker.names_in(row["body"] or b""):
-            for run_id in _owners(store, row["digest"]):
+            for run_id in _owners(read, row["digest"]):
                 found.setdefault(run_id, set()).update(names)
-    for run_id, names in _in_chats(store, masker):
+    for run_id, names in _in_chats(read, masker):
         found.setdefault(run_id, set()).update(names)
-    for row in store.read(lambda tx: tx.all("texts_of_runs")):
+    for row in read(lambda tx: tx.all("texts_of_runs")):
         names = masker.names_in(row["text"].encode("utf-8", "surrogatepass")) | masker.names_in(row["body"] or b"")
         if names:
             found.setdefault(row["run_id"], set()).update(names)
     return [Leak(RunId(run_id), tuple(sorted(found[run_id]))) for run_id in sorted(found)]
 
 
-def _owners(store: Store, digest: str) -> list[str]:
-    return [row["run_id"] for row in store.read(lambda tx: tx.all("runs_with_blob", digest=digest))]
+def _owners(read: Read, digest: str) -> list[str]:
+    return [row["run_id"] for row in read(lambda tx: tx.all("runs_with_blob", digest=digest))]
 
 
-def _in_chats(store: Store, masker: Masker) -> Iterator[tuple[str, set[str]]]:
+def _in_chats(read: Read, masker: Masker) -> Iterator[tuple[str, set[str]]]:
     """Runs whose resume points reach a node that holds a secret."""
     held: dict[str, set[str]] = {}
     below: dict[str, Sequence[str]] = {}
-    for row in _rows(store, "nodes_after"):
+    for row in _rows(read, "nodes_after"):
         body = row["body"] or b""  # a large one whose file is lost holds nothing any more
         below[row["digest"]] = children(body)
         if names := masker.names_in(body):
             held[row["digest"]] = names
-    for row in _rows(store, "checkpoints_after"):
+    for row in _rows(read, "checkpoints_after"):
         seen, left = {row["root"]}, [row["root"]]
         if row["body"] is not None:  # the root stands in the checkpoint
             left = children(row["body"])
@@ -69,12 +69,12 @@ def _in_chats(store: Store, masker: Masker) -> Iterator[tuple[str, set[str]]]:
             left += fresh
 
 
-def _rows(store: Store, query: str) -> Iterator[Row]:
+def _rows(read: Read, query: str) -> Iterator[Row]:
     after = 0
 
     def page(tx: Reader) -> list[Row]:
         return tx.all(query, after=after, most=_PAGE)
 
-    while rows := store.read(page):
+    while rows := read(page):
         yield from rows
         after = rows[-1]["id"]

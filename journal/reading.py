@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
-from . import calls, checkpoints, decisions, inputs, runs, selections, views
+from . import calls, checkpoints, decisions, inputs, leaks, runs, selections, views
 from .checkpoints import LoadedPoint
 from .clock import Clock
 from .decisions import Offer
 from .errors import CheckpointCorrupt
 from .ids import ChatId, Digest, RunId
+from .leaks import Leak
 from .masking import Masker
 from .records import Call, Input, Run
 from .selections import Offer as RestoreOffer
-from .store.base import Reader
+from .store.base import Read, Reader
 from .trees import Tree
 
 CHAT_SAVED = "chat_saved"
-
-
-class Read(Protocol):
-    def __call__[T](self, operation: Callable[[Reader], T]) -> T: ...
 
 
 class Reading:
@@ -123,3 +120,7 @@ class Reading:
 
     def counts(self) -> dict[str, int]:
         return self._read(lambda tx: views.counts(tx, self.boot_id))
+
+    def find_secrets(self) -> list[Leak]:
+        """Runs that hold a secret which became known only after it was stored. Reads everything; answers names, never values."""
+        return leaks.find(self._read, self.masker)

@@ -22,7 +22,6 @@ from . import (
     decisions,
     grants,
     inputs,
-    leaks,
     recovery,
     restoring,
     runs,
@@ -40,7 +39,6 @@ from .errors import JournalError, StoreFull, TooLarge
 from .evidence import Finding
 from .ids import CallId, ChatId, Digest, Ids, InputId, RunId
 from .intake import Intake
-from .leaks import Leak
 from .look import Look
 from .masking import Masker
 from .pins import Pins
@@ -467,10 +465,6 @@ class Journal(Reading):
 
     def _desk(self, rest: Callable[[], bool]) -> Desk:
         return Desk(self._store.read, self._write, self._store.bodies, self._pins, self.clock.now, rest)
-
-    def find_secrets(self) -> list[Leak]:
-        """Runs that hold a secret which became known only after it was stored. Reads everything; answers names, never values."""
-        return leaks.find(self._store, self.masker)
 
     # -- inside ---------------------------------------------------------------------------------
 

@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--folder", help="the journal's folder; found by itself inside an Agent Zero")
+    common.add_argument("--folder", help="the journal's folder; found by itself where the plugin is installed")
     common.add_argument("--secrets", action="append", metavar="FILE", help="another file of KEY=value lines whose values are hidden")
     common.add_argument("--json", action="store_true", help="one JSON document on standard output, for scripts")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -43,10 +43,10 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
     everything = commands.add_parser("verify", parents=[common], help="read every record and say what is not what was written")
     everything.set_defaults(command=verify_journal)
     preflight = commands.add_parser("preflight", parents=[common], help="can a journal work here, and is the host the reviewed one")
-    preflight.add_argument("--host", help="the host's folder; found by itself inside an Agent Zero")
+    preflight.add_argument("--host", help="the host's folder; found by itself where the plugin is installed")
     preflight.set_defaults(command=show_preflight)
     doctor = commands.add_parser("doctor", parents=[common], help="preflight, the journal's state, and a full verification")
-    doctor.add_argument("--host", help="the host's folder; found by itself inside an Agent Zero")
+    doctor.add_argument("--host", help="the host's folder; found by itself where the plugin is installed")
     doctor.set_defaults(command=show_doctor)
 
 

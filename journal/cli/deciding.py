@@ -122,7 +122,7 @@ def _origin() -> str:
 
 def _said(state: str) -> str:
     if state == "queued":
-        return "Recorded. The run goes on at the next start of Agent Zero, without asking again."
+        return "Recorded. The run goes on at the next start of the server, without asking again."
     if state == "stopped":
         return "Recorded. The run is stopped."
     return "Recorded. Another step of this run still waits for a decision."

@@ -22,6 +22,8 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
     run = commands.add_parser("run", parents=[common], help="one run with its calls")
     run.add_argument("run", help="its id, or the end of it")
     run.set_defaults(command=show_run)
+    secrets = commands.add_parser("secrets", parents=[common], help="runs that hold a secret which is known now: names, never values")
+    secrets.set_defaults(command=show_secrets)
 
 
 def look(asked: argparse.Namespace, out: Output) -> Look:
@@ -132,3 +134,14 @@ def print_run(view: dict[str, Any], out: Output) -> None:
             out.line(f"step {call['n']}, {item['what']}: {item['text']}")
     for message in view["messages"]:
         out.line(f"message {message['state']}: {message['text']}")
+
+
+def show_secrets(asked: argparse.Namespace, out: Output) -> bool:
+    found = look(asked, out).find_secrets()
+    out.document({"items": [{"run_id": leak.run_id, "secrets": list(leak.names)} for leak in found]})
+    if not found:
+        out.line("No run holds a secret that is known here.")
+        return False
+    out.table(("RUN", "SECRETS"), [(leak.run_id, ", ".join(leak.names)) for leak in found])
+    out.line("\nWhat is stored stays until its run goes. Treat the journal and its backups as holding them, and change them.")
+    return True

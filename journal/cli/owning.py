@@ -18,6 +18,6 @@ def own(asked: argparse.Namespace, out: Output) -> Journal:
     try:
         journal = Journal.open(asked.folder, masker=masker(asked), boot=boot, other_heads=elsewhere(asked.folder))
     except StoreLocked as error:
-        raise StoreLocked("Agent Zero is running. Decide in its Recovery panel, or stop it first.") from error
+        raise StoreLocked("A server is running. Decide in its Recovery panel, or stop it first.") from error
     out.say("The journal was locked for this command.")
     return journal

@@ -39,6 +39,12 @@ class Reader(Protocol):
     def all(self, query: str, **values: Any) -> list[Row]: ...
 
 
+class Read(Protocol):
+    """Runs an operation on one consistent state and hands back its answer."""
+
+    def __call__[T](self, operation: Callable[[Reader], T]) -> T: ...
+
+
 class Transaction(Reader, Protocol):
     """A reader that may also change things; `change` and `change_each` answer how many rows they hit."""
 

@@ -130,7 +130,7 @@ class Looker:
         if code == sqlite3.SQLITE_ERROR and self.schema > migrate.newest():
             return JournalNewer(found=self.schema, known=migrate.newest())
         if code == sqlite3.SQLITE_ERROR and self.schema < migrate.newest():
-            return StoreLost(f"Its schema is {self.schema}. Start Agent Zero once with this version: that brings it up to date.")
+            return StoreLost(f"Its schema is {self.schema}. Start the server once with this version: that brings it up to date.")
         return translated(error) if isinstance(error, sqlite3.Error) else StoreLost(f"{error}.")
 
 

@@ -305,6 +305,20 @@ def test_a_file_of_secrets_that_cannot_be_read_stops_the_command(world: World) -
     assert world.journal.run(run.run_id).state is RunState.HELD
 
 
+def test_runs_that_hold_a_secret_which_became_known_later_are_named(world: World, monkeypatch) -> None:
+    run = held_run(world)
+    clean = ask(world.folder, "secrets")
+    monkeypatch.setenv("DEPLOY_TOKEN", "make deploy")
+
+    found = ask(world.folder, "secrets")
+
+    assert (clean.returncode, found.returncode) == (0, 1)
+    assert run.run_id in found.stdout
+    assert "DEPLOY_TOKEN" in found.stdout
+    assert "make deploy" not in found.stdout + found.stderr
+    assert document(world.folder, "secrets") == {"items": [{"run_id": run.run_id, "secrets": ["DEPLOY_TOKEN"]}]}
+
+
 CTRL_D = "\x04"
 
 

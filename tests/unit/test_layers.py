@@ -305,6 +305,18 @@ def test_r8_only_the_store_writes_sql() -> None:
     assert wrong == []
 
 
+def test_r1_the_engine_does_not_name_its_host_to_a_person() -> None:
+    wrong = []
+    for path in python_files("journal"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        explained = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and "Agent Zero" in node.value and id(node) not in explained:
+                wrong.append(f"{shown(path)}:{node.lineno}: {source_line(path, node.lineno)}")
+
+    assert wrong == []
+
+
 def test_r8_only_masking_hides_secrets_and_only_one_module_names_them() -> None:
     wrong = []
     for path in python_files(*PRODUCT):
