@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..journal.decisions import RESTORABLE
 from ..journal.errors import Corrupt
 from ..journal.records import Call, CallKind, Hold, HoldReason, Outcome
 from . import notify, restoring, standing
+from .session import ROOT_PATH
 
 if TYPE_CHECKING:
     from .activation import Activation
     from .session import Session
 
-_LEFT_ALONE = {HoldReason.CHAT_MOVED_ON, HoldReason.CHAT_GONE, HoldReason.CHECKPOINT_CORRUPT}
 NOTE = "A person stopped this turn. Nothing more of it runs."
 UNKNOWN = "It is unknown whether these steps happened, check before you run them again: "
 
@@ -27,7 +28,7 @@ def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, f
 
     calls, offered = _records(active, session)
     kept_as_is = active.journal.ended_by_selection(session.run.run_id)
-    left_alone = hold is not None and (hold.reason in _LEFT_ALONE or (hold.reason is HoldReason.RESTORED and not from_point))
+    left_alone = hold is not None and (hold.reason in RESTORABLE or (hold.reason is HoldReason.RESTORED and not from_point))
     touched = kept_as_is or not left_alone
     masker = active.journal.masker
     unknown = [standing.named(masker, c) for c in calls if c.outcome in (None, Outcome.UNKNOWN) and c.key.kind is CallKind.TOOL]
@@ -37,7 +38,7 @@ def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, f
     if touched:
         agent = ctx.agent0
         if from_point:
-            reached = session.steps.get("A0", 0)
+            reached = session.steps.get(ROOT_PATH, 0)
             for call in calls:
                 if call.key.step > reached:
                     _put_back(agent, call)

@@ -32,6 +32,7 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
     grant = commands.add_parser("grant", parents=[common], help="allow a cut-off model call more attempts (as decide)")
     grant.add_argument("run", help="its id, or the end of it")
     grant.add_argument("attempts", type=int, choices=(1, 2, 3))
+    grant.add_argument("--step", type=int, metavar="N", help="which step, where several were cut off")
     grant.set_defaults(command=grant_run)
 
 
@@ -71,14 +72,12 @@ def grant_run(asked: argparse.Namespace, out: Output) -> bool:
     journal = own(asked, out)
     try:
         view = journal.run_view(run_id)
-        if not view["grants"]:
-            raise NotAllowed("This run is not held for a model call that was cut off.")
+        call = _cut_off(view, asked)
         print_run(view, out)
-        out.line(f"\nThe model may be asked again, {asked.attempts} more at most. It may be billed again.")
+        out.line(f"\nThe model may be asked again for step {call['n']}, {asked.attempts} more at most. It may be billed again.")
         _ask("Type yes to allow it: ")
-        call_id = view["grants"][0]["call_id"]
         request = Ids().new("terminal")
-        after = journal.grant(run_id, view["run"]["version"], call_id, asked.attempts, request, _origin()).result()
+        after = journal.grant(run_id, view["run"]["version"], call["call_id"], asked.attempts, request, _origin()).result()
         out.document({"run_id": run_id, "state": after.state.value, "version": after.version})
         out.line(_said(after.state.value))
     finally:
@@ -100,6 +99,19 @@ def _offered(view: dict[str, Any], asked: argparse.Namespace) -> dict[str, Any]:
     if not allowed:
         raise NotAllowed(found[0]["reason"] if found else "This is not asked here.")
     return allowed[0]
+
+
+def _cut_off(view: dict[str, Any], asked: argparse.Namespace) -> dict[str, Any]:
+    """The model call that is meant. Without --step it is the only one that was cut off."""
+    grantable = {grant["call_id"] for grant in view["grants"]}
+    found: list[dict[str, Any]] = [call for call in view["calls"] if call["call_id"] in grantable and asked.step in (None, call["n"])]
+    if not grantable:
+        raise NotAllowed("This run is not held for a model call that was cut off.")
+    if not found:
+        raise NotAllowed(f"Step {asked.step} is no model call that was cut off.")
+    if len(found) > 1:
+        raise NotAllowed("Several model calls were cut off. Say which: --step N")
+    return found[0]
 
 
 def _need_person() -> None:

@@ -338,6 +338,25 @@ def test_ctrl_d_at_the_question_is_no(world: World) -> None:
     assert world.journal.run(run.run_id).hold.reason is HoldReason.OUTCOME_UNKNOWN
 
 
+def test_of_several_cut_off_model_calls_one_is_named(world: World) -> None:
+    run = world.admit()
+    for ordinal in (0, 1):
+        world.begin(run, CallKey("A0", 1, CallKind.MODEL, ordinal))
+    world.restart()
+    world.recover(run)
+    world.close()
+
+    unsaid, heard = at_terminal(world.folder, "grant", run.run_id, "1", typed="yes\n")
+    wrong, _ = at_terminal(world.folder, "grant", run.run_id, "1", "--step=7", typed="yes\n")
+    code, said = at_terminal(world.folder, "grant", run.run_id, "1", "--step=2", typed="yes\n")
+    world.journal = world._open()
+
+    assert (unsaid, wrong, code) == (3, 3, 0), said
+    assert "--step N" in heard
+    assert "for step 2" in said
+    assert [call.allowance for call in world.journal.calls(run.run_id)] == [0, 1]
+
+
 # -- copies and old runs ------------------------------------------------------------------------
 
 
