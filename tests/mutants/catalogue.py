@@ -275,7 +275,7 @@ MUTANTS = (
     Mutant(
         "a run goes on while a step is still unknown",
         "journal/decisions.py",
-        "    if asked_calls(run, calls.of_run(scribe.tx, run.run_id)) and not _settles_all(run):",
+        "    if not _is_way_on(run, call, decision.choice) and _unknown_calls(run, calls.of_run(scribe.tx, run.run_id)):",
         "    if False:",
         (DECISIONS,),
     ),
