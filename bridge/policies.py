@@ -7,11 +7,11 @@ pinned, not the name. An addition needs an ADR.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from pathlib import Path
 from typing import Any
 
+from ..journal.digests import of_file
 from ..journal.records import Call, Permission
 from ..journal.replay import Allowlist, Policy
 
@@ -41,7 +41,7 @@ def permission(tool: Any, ctx: Any, pins: dict[str, str], root: Path) -> Permiss
 def _pinned(name: str, file: Path, pins: dict[str, str], root: Path) -> Permission:
     try:
         relative = file.resolve().relative_to(root.resolve()).as_posix()
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        digest = of_file(file)
     except (OSError, ValueError):
         return Permission(None, None)
     return Permission(name, digest) if pins.get(relative) == digest else Permission(None, digest)

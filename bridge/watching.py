@@ -5,11 +5,10 @@ Against an agent with a shell of its own this prevents nothing: it is seen, said
 
 from __future__ import annotations
 
-import hashlib
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..journal.accepted import digest
 from ..journal.errors import JournalError
 from . import notify, paths
 
@@ -28,7 +27,7 @@ def own_files() -> Fingerprint:
     """Every file of the plugin that is code, page or pin, with its digest. What is written at run time is not among them."""
     found = [path for room in _ROOMS for path in (paths.ROOT / room).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     found += [path for pattern in _AT_THE_TOP for path in paths.ROOT.glob(pattern)]
-    return {path.relative_to(paths.ROOT).as_posix(): _digest(path) for path in found}
+    return {path.relative_to(paths.ROOT).as_posix(): digest(path) for path in found}
 
 
 def pinned_files(label: str) -> Fingerprint:
@@ -43,7 +42,7 @@ def look(active: Activation) -> None:
     now = own_files()
     found = {
         PLUGIN: sorted(name for name in now.keys() | active.own_files.keys() if now.get(name) != active.own_files.get(name)),
-        HOST: sorted(name for name, pin in active.pinned_files.items() if _digest(paths.host_root() / name) != pin),
+        HOST: sorted(name for name, pin in active.pinned_files.items() if digest(paths.host_root() / name) != pin),
         JOURNAL: [TOUCHED] if active.journal.touched else [],
     }
     fresh = {where: [name for name in names if name not in active.changed[where]] for where, names in found.items()}
@@ -55,10 +54,3 @@ def look(active: Activation) -> None:
         active.journal.note_changes(fresh)
     except JournalError as error:  # it is said all the same
         notify.write(str(error))
-
-
-def _digest(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return ""

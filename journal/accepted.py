@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from .digests import of_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,6 @@ def closest(root: Path, accepted: Iterable[Mapping[str, Any]]) -> Match:
 def digest(path: Path) -> str:
     """SHA-256 of a file's bytes in hex; empty where it cannot be read."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return of_file(path)
     except OSError:
         return ""

@@ -6,7 +6,6 @@ running writer, looked through from end to end, and only then gets its name. Put
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .clock import Clock
+from .digests import of_file
 from .errors import BackupDamaged, JournalError, StoreLocked, UnknownBackup
 from .ids import Ids
 from .store import copying
@@ -124,7 +124,7 @@ def _fill(journal: Path, making: Path, now: int, step: Callable[[], None]) -> Ma
             journal_id=found.journal_id,
             schema=found.schema,
             made_at=now,
-            database=_digest_of(database),
+            database=of_file(database),
             bytes=database.stat().st_size + sum(found.files.values()),
             counts=found.counts,
             files=found.files,
@@ -208,7 +208,7 @@ def verify(path: Path, *, step: Callable[[], None] = no_step) -> Manifest:
     """Look through a backup from end to end. Raises BackupDamaged, or JournalNewer if a later edition made it."""
     manifest = _manifest(path)
     database = path / DATABASE
-    if not database.is_file() or _digest_of(database) != manifest.database:
+    if not database.is_file() or of_file(database) != manifest.database:
         raise BackupDamaged(str(path), "Its database is not what was written.")
     damaged = copying.damaged_bodies(database, step)
     for digest in manifest.files:
@@ -230,11 +230,6 @@ def _manifest(path: Path) -> Manifest:
         raise BackupDamaged(str(path), "It has no manifest.") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BackupDamaged(str(path), "Its manifest cannot be read.") from error
-
-
-def _digest_of(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def stamp(now: int) -> str:

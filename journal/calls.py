@@ -11,11 +11,9 @@ from .codec import Body, Opaque
 from .errors import RecordCorrupt, ResultConflict, StaleVersion, UnknownCall
 from .evidence import Found
 from .ids import CallId, Digest, RunId
-from .records import Call, CallKey, CallKind, Held, Outcome, Permission, Proceed, RunState, Serve, Step
+from .records import Call, CallKey, CallKind, Outcome, Permission, RunState
 from .runs import Scribe, load, touch
 from .store.base import Keep, Reader, Row
-
-__all__ = ["Held", "Intent", "Proceed", "Result", "Serve", "Step"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,9 +42,6 @@ class Reading:
     def runs_of(self, chat_id: str) -> list[Run]:
         return self._read(lambda tx: runs.of_chat(tx, ChatId(chat_id)))
 
-    def newest_run(self, chat_id: str) -> Run | None:
-        return self._read(lambda tx: runs.newest(tx, ChatId(chat_id)))
-
     def ended_in_last_boot(self) -> list[Run]:
         """Newest runs of their chats that ended in the last process in which any run ended."""
         return self._read(lambda tx: runs.ended_in_last_boot(tx, self.boot_id))

@@ -7,7 +7,6 @@ unsafe: cut off, it waits for a person.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import codec
+from .digests import of_file
 from .records import Call, Permission
 from .replay import Allowlist, Policy, Repeat
 
@@ -110,7 +110,7 @@ def _digest(entry: Entry) -> str:
 def _source(function: Function) -> str:
     try:
         file = inspect.getsourcefile(inspect.unwrap(function))
-        return hashlib.sha256(Path(file or "").read_bytes()).hexdigest()
+        return of_file(Path(file or ""))
     except (OSError, TypeError) as error:
         raise TypeError(f"{name_of(function)} has no source file to pin; give its entry a version") from error
 

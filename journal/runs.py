@@ -166,11 +166,6 @@ def chat_of(tx: Reader, run_id: RunId) -> ChatId:
     return ChatId(row["chat_id"])
 
 
-def newest(tx: Reader, chat_id: ChatId) -> Run | None:
-    row = tx.one("newest_run_of_chat", chat_id=chat_id)
-    return None if row is None else from_row_any(row)
-
-
 def unfinished(tx: Reader) -> list[Run]:
     return [from_row_any(row) for row in tx.all("unfinished_runs")]
 

@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..digests import of_file
 from ..errors import BackupDamaged
 from . import bodies, migrate
 from .bodies import STUB
@@ -141,8 +142,7 @@ def _make_places(target: Path) -> None:
 def is_sound(file: Path) -> bool:
     """Whether a body beside a copy is what its name says."""
     try:
-        with file.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest() == file.name
+        return of_file(file) == file.name
     except OSError:
         return False
 

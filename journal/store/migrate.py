@@ -6,12 +6,12 @@ is newer than this code is refused, never guessed at.
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from ..digests import of_file
 from ..errors import JournalNewer, RecordCorrupt
 from .queries import SQL, migration_files
 
@@ -33,7 +33,7 @@ def known() -> tuple[Migration, ...]:
     frozen = {name: digest for digest, name in (line.split() for line in lines)}
     steps = []
     for number, path in enumerate(migration_files(DIALECT), 1):
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest = of_file(path)
         if frozen.get(path.name) != digest or int(path.name[:4]) != number:
             raise RecordCorrupt(f"The schema step {path.name} is not the released one.")
         steps.append(Migration(number, path.name, path.read_text(encoding="utf-8"), digest))

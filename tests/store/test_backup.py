@@ -17,6 +17,7 @@ import pytest
 
 from journal import backup, restore
 from journal.backup import DATABASE, MANIFEST, Backup
+from journal.digests import of_file
 from journal.errors import BackupDamaged, JournalError, JournalNewer, StoreFull, StoreLocked, StoreLost, UnknownBackup
 from journal.records import Choice, HoldReason, RunState
 from journal.service import peek_unfinished
@@ -253,7 +254,7 @@ def inside(made: Backup, statement: str) -> None:
 def resealed(made: Backup) -> None:
     """A manifest that agrees with a changed database: the database itself has to show the damage."""
     said = json.loads((made.path / MANIFEST).read_text())
-    said["database"] = backup._digest_of(made.path / DATABASE)
+    said["database"] = of_file(made.path / DATABASE)
     (made.path / MANIFEST).write_text(json.dumps(said))
 
 

@@ -135,15 +135,12 @@ def test_closing_twice_is_closing_once(world: World) -> None:
     assert world.journal.run(run.run_id).answer == {"a": 1}
 
 
-def test_the_newest_run_is_the_one_admitted_last(world: World) -> None:
+def test_runs_of_a_chat_stand_in_the_order_of_their_admission(world: World) -> None:
     first = world.run_in(RunState.COMPLETED)
     second = world.admit(message="m2")
 
-    newest = world.journal.newest_run("chat")
-    assert newest is not None
-    assert newest.run_id == second.run_id
     assert [run.run_id for run in world.journal.runs_of("chat")] == [first.run_id, second.run_id]
-    assert world.journal.newest_run("nobody") is None
+    assert world.journal.runs_of("nobody") == []
 
 
 def test_runs_that_ended_just_before_the_restart_are_known(world: World) -> None:

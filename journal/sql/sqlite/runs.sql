@@ -46,15 +46,6 @@ select r.*, i.body as input_body, a.body as answer_body
  where r.chat_id = :chat_id
  order by r.run_id
 
--- newest_run_of_chat --
-select r.*, i.body as input_body, a.body as answer_body
-  from runs r
-  left join blobs i on i.digest = r.input_digest
-  left join blobs a on a.digest = r.answer_digest
- where r.chat_id = :chat_id and r.parent_call_id is null
- order by r.run_id desc
- limit 1
-
 -- ended_in_last_boot --
 select r.*, i.body as input_body, a.body as answer_body
   from runs r
