@@ -207,6 +207,10 @@ class Tree:
 def _children(body: bytes) -> Digests:
     if len(body) % _DIGEST_BYTES != 2 or not body.startswith(_LIST):
         raise CheckpointCorrupt("A value stands where a list was expected.")
+    return _parts(body)
+
+
+def _parts(body: bytes) -> Digests:
     return [Digest(body[at : at + _DIGEST_BYTES].hex()) for at in range(2, len(body), _DIGEST_BYTES)]
 
 
@@ -226,7 +230,7 @@ def _named_in(value: Any) -> Iterator[Digest]:
 def children(body: bytes) -> Digests:
     """The nodes that a node names, perhaps with some that only look like it."""
     if body.startswith(_LIST):
-        return [Digest(body[at : at + _DIGEST_BYTES].hex()) for at in range(2, len(body), _DIGEST_BYTES)]
+        return _parts(body)
     return [Digest(found.decode()) for found in _NAME.findall(body)]
 
 
