@@ -34,9 +34,11 @@ def begin_held(world, model, gate):
 
 
 def go_on_and_finish(world, chat):
-    panel = Panel(world.client())
+    panel, head = Panel(world.client()), world.folder / "tmp" / "durable_execution.head"
+    before = head.read_bytes()
     assert panel.decide(panel.wait_held(chat), "confirmed_completed", "seen", result_text="done a").status == 200
     assert ended(world, chat) == "completed"
+    world.client().wait(lambda: head.read_bytes() != before, what="a pause, in which the heads are written")
     assert world.effects() == ["start a"]
 
 
