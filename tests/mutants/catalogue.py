@@ -592,7 +592,7 @@ MUTANTS = (
         "bridge/resume.py",
         "    if session.activation.journal.waiting_selection(run.run_id) is None:\n",
         "    if True:\n",
-        cases=("moved_on/choose_state.committed:1",),
+        ("tests/recovery/test_restore_kills.py::test_a_kill_in_the_middle_of_going_back_makes_no_second_copy_and_loses_nothing",),
     ),
     Mutant(
         "a finished chat that lags behind is left as it is",
