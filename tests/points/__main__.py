@@ -66,7 +66,8 @@ def tried(on: Stage, case: Case) -> dict[str, Any]:
         kept = traces if len(case.kills) < 2 else []  # what follows a pair is explored no further
         shapes = played.shapes[len(STORIES[case.story].before) :]
         return {"case": case.name, "ok": True, "traces": kept, "strange": strange, "shapes": shapes}
-    return {"case": case.name, "ok": False, "why": why, "unpassed": found}
+    records = "\n".join(sorted({str(shape) for shape in found}))
+    return {"case": case.name, "ok": False, "why": f"{why}\nThe record at its first death, in {TRIES} tries:\n{records}", "unpassed": found}
 
 
 def main() -> int:
