@@ -178,7 +178,7 @@ def _end(active: Activation, session: Session, run: Run) -> None:
     was_parked, fresh, hold = session.phase is Phase.PARKED, session.fresh, session.run.hold
     session.end(run, "stopped", "This run was stopped by a person.")
     ctx = session.context()
-    if ctx is None:
-        return
-    notify.no_badge(ctx)
-    stopping.tell(active, session, ctx, hold, from_point=fresh and not was_parked)
+    if ctx is not None:
+        notify.no_badge(ctx)
+        stopping.tell(active, session, ctx, hold, from_point=fresh and not was_parked)
+    active.journal.end_completion(run.run_id)

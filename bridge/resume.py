@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..journal.attempts import Completion, may_load
 from ..journal.errors import Corrupt, Unavailable
 from ..journal.records import Call, Hold, HoldReason, Permission, Run, RunState
-from . import messages, notify, policies, restoring, standing, waiting
+from . import messages, notify, policies, restoring, standing, stopping, waiting
 from .projection import Point, rebuild
 from .session import Message, Phase, Session
 
@@ -41,7 +41,7 @@ def scan(active: Activation) -> list[Session]:
         if session.phase is Phase.READY:
             ready.append(session)
     if not active.live:
-        _complete_files(active)
+        _complete_chats(active)
     return ready
 
 
@@ -162,11 +162,11 @@ def _permission_now(active: Activation, session: Session, call: Call) -> Permiss
     return call.permission if known else Permission(None, None)
 
 
-def _complete_files(active: Activation) -> None:
-    """A chat whose file is behind the last checkpoint of its finished run is completed, once (I6)."""
+def _complete_chats(active: Activation) -> None:
+    """What a process left undone when it ended: a chat behind its finished run (I6), a Stop that its chat was not told. Once."""
     from agent import AgentContext
 
-    for run in active.journal.ended_in_last_boot():
+    for run in (*active.journal.ended_in_last_boot(), *active.journal.stops_untold()):
         ctx = AgentContext.get(run.chat_id)
         if ctx is None or run.chat_id in active.sessions:
             continue
@@ -181,10 +181,25 @@ def _complete_files(active: Activation) -> None:
 def _complete(active: Activation, run: Run, ctx: Any) -> None:
     """A finished run's checkpoint is no authority over a chat that the host has: what goes wrong leaves the chat as it is."""
     try:
-        point = point_of(active, run)
-        if standing.is_behind(ctx, point):
-            rebuild_chat(Session(active, run, active.projector(run.chat_id), phase=Phase.ENDED), point)
+        session = Session(active, run, active.projector(run.chat_id), phase=Phase.ENDED)
+        if run.state is RunState.STOPPED:
+            _tell_stop(active, session, ctx)
+        elif standing.is_behind(ctx, point := point_of(active, run)):
+            rebuild_chat(session, point)
     except Unavailable:
         raise
     except Exception as error:
         notify.write(f"A chat was not completed from its record ({type(error).__name__}). It stays as the host has it.")
+
+
+def _tell_stop(active: Activation, session: Session, ctx: Any) -> None:
+    """A person's Stop counts also where the process ended before the chat was told: the next request must know what is unknown."""
+    run = session.run
+    if stopping.is_told(ctx, run):
+        return
+    known = [Message.of(item) for item in active.journal.inputs(run.run_id)]
+    point = point_of(active, run)
+    as_recorded = standing.problem(ctx, point, run, known, active.journal.calls(run.run_id)) is None
+    if as_recorded:
+        rebuild_chat(session, point)
+    stopping.tell(active, session, session.context(), None, from_point=as_recorded)

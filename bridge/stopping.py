@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.decisions import RESTORABLE
 from ..journal.errors import Corrupt
-from ..journal.records import Call, CallKind, Hold, HoldReason, Outcome
-from . import notify, restoring, standing
+from ..journal.records import Call, CallKind, Hold, HoldReason, Outcome, Run
+from . import messages, notify, restoring, standing
 from .session import ROOT_PATH
 
 if TYPE_CHECKING:
@@ -43,13 +43,21 @@ def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, f
                 if call.key.step > reached:
                     _put_back(agent, call)
         content = agent.parse_prompt("fw.warning.md", message=text)
-        agent.hist_add_message(False, content=content, id=f"durable-stop-{session.run.run_id}")
+        agent.hist_add_message(False, content=content, id=_note_id(session.run))
     kept = f" {offered} kept message(s) were not sent: send them again if you still want them." if offered else ""
     notify.inform(ctx, "Run stopped", f"{NOTE if touched else text} Records stay.{kept}")
     ctx.log.set_initial_progress()
     if touched:
         persist_chat.save_tmp_chat(ctx)
     notify.refresh()
+
+
+def is_told(ctx: Any, run: Run) -> bool:
+    return _note_id(run) in messages.in_history(ctx)
+
+
+def _note_id(run: Run) -> str:
+    return f"durable-stop-{run.run_id}"
 
 
 def _records(active: Activation, session: Session) -> tuple[list[Call], int]:

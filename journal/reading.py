@@ -46,6 +46,10 @@ class Reading:
         """Newest runs of their chats that ended in the last process in which any run ended."""
         return self._read(lambda tx: runs.ended_in_last_boot(tx, self.boot_id))
 
+    def stops_untold(self) -> list[Run]:
+        """Newest runs of their chats that a person ended, and that `end_completion` does not say to be told."""
+        return self._read(runs.stops_untold)
+
     def calls(self, run_id: str) -> list[Call]:
         return self._read(lambda tx: calls.of_run(tx, RunId(run_id)))
 

@@ -362,6 +362,11 @@ def claim(scribe: Scribe, run_id: RunId) -> Claim:
     return Claim(run, run.token, scribe.tx.place())
 
 
+def stops_untold(tx: Reader) -> list[Run]:
+    """Newest runs of their chats that a person ended and whose chat was not told before the process ended."""
+    return [from_row_any(row) for row in tx.all("stops_untold")]
+
+
 def newest_ids(tx: Reader) -> list[str]:
     """The last ids that earlier processes made."""
     return [row["id"] for row in tx.all("newest_ids") if row["id"] is not None]

@@ -44,6 +44,12 @@ FLAGS += ("--disable-component-update", "--disable-sync")
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests come last: what drives the browser leaves a loop running in this thread, and others need one of their own."""
+    items.sort(key=lambda item: "chromium" in getattr(item, "fixturenames", ()))
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """One real browser for the whole run: two at once in one process do not get on."""

@@ -117,7 +117,7 @@ WRAPS = (
     Wrap("scan.rebuilt", "a chat was made anew in memory", "bridge.resume", "rebuild", AFTER, True),
     Wrap("scan.saved", "the host's file of the chat was written", "bridge.resume", "rebuild_chat", AFTER, True),
     Wrap("scan.taken_up", "one run was taken up: held, or ready", "bridge.resume", "_take_up", AFTER, True),
-    Wrap("scan.files", "chats that lag behind a finished run were completed", "bridge.resume", "_complete_files", AFTER, True),
+    Wrap("scan.files", "chats that lag behind a finished run were completed", "bridge.resume", "_complete_chats", AFTER, True),
     Wrap("scan.done", "every run was taken up", "bridge.resume", "scan", AFTER, True),
     Wrap("hold.in_force", "a hold is in force in the chat", "bridge.session", "Session.wait_for_person", AFTER, True),
     Wrap("launch.begun", "a run is about to be started", "bridge.launching", "launch", BEFORE, True),

@@ -56,7 +56,9 @@ def check_holds(play: Play) -> None:
             assert not from_crash, f"life {number} was held for {from_crash}, and nothing in its record demands that"
             continue
         asked = [reason for reason in life.holds if reason in from_crash or reason == life.demanded]
-        if asked or number == last:
+        if number == last:
+            assert life.demanded in life.seen, f"life {number} must be held for {life.demanded}, and showed {life.seen}"
+        if asked:
             assert asked[:1] == [life.demanded], f"life {number} must be held for {life.demanded}, and was for {life.holds}"
             assert len(from_crash) <= 1, f"life {number} was held again: {life.holds}"
 

@@ -106,11 +106,12 @@ def stage(folder: Path) -> Iterator[Stage]:
 
 @dataclass
 class Life:
-    """One process: where it was to die, what its record demanded of it, and the holds that a person saw in it."""
+    """One process: where it was to die, what its record demanded of it, what a person was shown there, and what they settled."""
 
     kill: str | None
     demanded: str | None
     holds: list[str] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
     died: bool = False
 
 
@@ -219,12 +220,12 @@ class Play:
 
     def _look(self) -> bool:
         """Do what is due, once; whether the story is over."""
+        self.lives[-1].seen.update(item["reason"]["code"] for item in self._held())
         for step in self.story.steps:
             if step.key not in self.done and step.when(self):
                 step.do(self)
                 self.done.add(step.key)
-        held = [item for item in self.panel.needs_you() if item["chat_id"] == CHAT]
-        if held:
+        if held := self._held():
             self._settle(self.panel.run(held[0]["run_id"]))
             return False
         if any(step.key not in self.done for step in self.story.steps if step.needed):
@@ -232,6 +233,9 @@ class Play:
         runs = [run for run in self.panel.all_runs() if run["chat_id"] == CHAT]
         ended = len(runs) >= len(self.story.states) and all(run["state"] in FINAL for run in runs)
         return ended and not self.client.running(CHAT)
+
+    def _held(self) -> list[dict[str, Any]]:
+        return [item for item in self.panel.needs_you() if item["chat_id"] == CHAT]
 
     def _settle(self, detail: dict[str, Any]) -> None:
         reason = detail["run"]["reason"]["code"]

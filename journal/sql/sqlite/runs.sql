@@ -61,6 +61,19 @@ select r.*, i.body as input_body, a.body as answer_body
    and r.parent_call_id is null
  order by r.run_id
 
+-- stops_untold --
+-- Runs that a person ended, and whose chat was not told before the process ended.
+select r.*, i.body as input_body, a.body as answer_body
+  from (select run_id from decisions where choice = 'stop'
+         union
+        select run_id from restore_selections) d
+  join runs r on r.run_id = d.run_id and r.state = 'stopped' and r.parent_call_id is null
+  left join blobs i on i.digest = r.input_digest
+  left join blobs a on a.digest = r.answer_digest
+ where not exists (select 1 from events e where e.run_id = r.run_id and e.kind = 'completion_ended')
+   and not exists (select 1 from runs n where n.chat_id = r.chat_id and n.run_id > r.run_id and n.parent_call_id is null)
+ order by r.run_id
+
 -- newest_ids --
 select max(run_id) as id
   from runs
