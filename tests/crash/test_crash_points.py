@@ -96,6 +96,11 @@ def test_a_decision_survives_a_kill_and_is_acted_on_once(on: Stage, second: str)
     play(on, STORIES["not_completed"], Case("not_completed", (second,)))
 
 
+@pytest.mark.parametrize("moment", ["decide.stop.written:1", "decide.stop.committed:1", "stop.telling:1", "end_completion.asked:1"])
+def test_a_stop_survives_a_kill_and_its_chat_is_told_once(on: Stage, moment: str) -> None:
+    play(on, STORIES["stop"], Case("stop", (moment,)))
+
+
 def test_other_chats_work_while_one_is_held_for_taking_the_process_down(on: Stage) -> None:
     answers: list[str] = []
 
