@@ -249,6 +249,11 @@ def switch_off(play: Play) -> None:
     play.client.toggle(False)
 
 
+def off_or_on_again(play: Play) -> bool:
+    """Switched off; or the server died while it was switched on, and the next life has it on already."""
+    return "off" in play.done and (wait_off(play) or len(play.lives) > 2)
+
+
 def is_held(play: Play) -> bool:
     return any(item["chat_id"] == CHAT for item in play.panel.needs_you())
 
@@ -462,7 +467,7 @@ STORIES: dict[str, Story] = {
             "switch",
             "the plugin is switched off and on again while a run is held",
             one_effect,
-            (FIRST, Step("off", is_held, switch_off), Step("on", wait_off, lambda play: play.client.toggle(True))),
+            (FIRST, Step("off", is_held, switch_off), Step("on", off_or_on_again, lambda play: play.client.toggle(True))),
             ((TEXT,), *A_ONCE),
             before=UNKNOWN,
             only=("off", "adapter", "close", "note_chat_saved", "open", "files", "scan", "merge"),
