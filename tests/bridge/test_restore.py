@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from refhost.model import answer
-from tests.support.behind import WORK, chats, do, go_on, on_again, use_while_off
+from tests.support.behind import NEIGHBOUR, chats, do, go_on, on_again, use_while_off
 from tests.support.scenes import hold_in_effect, script_effect
 from tests.support.story import Panel
 
@@ -47,7 +47,7 @@ def test_a_deleted_chat_comes_back_if_a_person_wants_it(world, model, gate):
 def test_a_branch_of_a_held_chat_is_an_ordinary_chat(world, model, gate):
     model.script(answer("from the branch"), when="in the branch", repeat=True)
     script_effect(model, gate)
-    world.add_plugin("work", {"api/work.py": WORK})
+    world.add_plugin("neighbour", {"api/neighbour.py": NEIGHBOUR})
     world.start()
     chat = hold_in_effect(world)
 

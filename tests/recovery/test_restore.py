@@ -8,7 +8,7 @@ import sqlite3
 import pytest
 
 from refhost.model import answer, use
-from tests.support.behind import WORK, chats, do, go_on, on_again, use_while_off
+from tests.support.behind import NEIGHBOUR, chats, do, go_on, on_again, use_while_off
 from tests.support.scenes import begin_effect, calls, ended, hold_in_effect, script_effect
 from tests.support.story import Panel
 
@@ -18,7 +18,7 @@ def held(world, model, gate):
     """A chat that was killed inside its effect, is held, and whose plugin is off."""
     model.script(answer("said while off"), when="while off", repeat=True)
     script_effect(model, gate)
-    world.add_plugin("work", {"api/work.py": WORK})
+    world.add_plugin("neighbour", {"api/neighbour.py": NEIGHBOUR})
     world.start()
     chat = hold_in_effect(world)
     world.client().toggle(False)
@@ -53,7 +53,7 @@ def test_the_chat_as_it_is_ends_the_run_and_the_agent_hears_of_its_saved_results
     first, second = use("effect", arg="one", value="the first result"), use("effect", arg="two", gate=str(gate))
     model.script(answer("said while off"), when="while off", repeat=True)
     model.script(first, second)
-    world.add_plugin("work", {"api/work.py": WORK})
+    world.add_plugin("neighbour", {"api/neighbour.py": NEIGHBOUR})
     world.start()
     client = world.client()
     chat = client.create_chat()
@@ -123,7 +123,7 @@ def test_deleted_by_a_person_while_on_is_a_stop_and_leaves_no_ghost(world, model
 def test_a_chat_whose_file_vanished_under_the_server_goes_on_from_the_record(world, model, gate):
     """Nobody deleted it here: that is no Stop. Its first question stays, and then it is asked whether the chat comes back."""
     script_effect(model, gate)
-    world.add_plugin("work", {"api/work.py": WORK})
+    world.add_plugin("neighbour", {"api/neighbour.py": NEIGHBOUR})
     world.start()
     chat = hold_in_effect(world)
     shutil.rmtree(world.usr / "chats" / chat)
@@ -143,7 +143,7 @@ def test_a_chat_whose_file_vanished_under_the_server_goes_on_from_the_record(wor
 
 def test_a_chat_compacted_by_a_person_while_its_run_was_held_is_not_gone_on_with_unasked(world, model, gate):
     script_effect(model, gate)
-    world.add_plugin("work", {"api/work.py": WORK})
+    world.add_plugin("neighbour", {"api/neighbour.py": NEIGHBOUR})
     world.start()
     chat = hold_in_effect(world)
     do(world, chat, "compact")
@@ -184,7 +184,7 @@ def test_old_topics_that_were_summed_up_are_no_use_of_the_chat(world, model, hel
 def test_a_branch_of_a_held_chat_is_an_ordinary_chat(world, model, gate):
     model.script(answer("from the branch"), when="in the branch", repeat=True)
     script_effect(model, gate)
-    world.add_plugin("work", {"api/work.py": WORK})
+    world.add_plugin("neighbour", {"api/neighbour.py": NEIGHBOUR})
     world.start()
     chat = hold_in_effect(world)
     branch = do(world, chat, "branch")

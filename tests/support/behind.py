@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.scenes import ended
 from tests.support.story import Panel
 
-WORK = '''
+NEIGHBOUR = '''
 """What other plugins of the host do to a chat: branch it, compact it, sum up old topics, rename it."""
 
 import json
@@ -14,7 +14,7 @@ from agent import AgentContext
 from helpers import api, history, persist_chat
 
 
-class Work(api.ApiHandler):
+class Neighbour(api.ApiHandler):
     async def process(self, input, request):
         ctx = AgentContext.get(input["context"])
         made = getattr(self, input["do"])(ctx, input)
@@ -56,7 +56,7 @@ class Work(api.ApiHandler):
 
 
 def do(world, chat, what, **more):
-    return world.client().call("plugins/work/work", {"context": chat, "do": what, **more})["made"]
+    return world.client().call("plugins/neighbour/neighbour", {"context": chat, "do": what, **more})["made"]
 
 
 def on_again(world, how="restart"):
