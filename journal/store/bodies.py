@@ -115,7 +115,7 @@ class Bodies:
             sync(self.folder.parent)
             path.parent.mkdir(mode=0o700, exist_ok=True)
             sync(self.folder)
-        if not _is_whole(path, len(data)):
+        if not _holds(path, data):
             write_whole(path, data)
         sync(path.parent)  # also of a file that was there: a crash may have come before this line
 
@@ -211,9 +211,10 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _is_whole(path: Path, size: int) -> bool:
+def _holds(path: Path, data: bytes) -> bool:
+    """Whether the file says exactly this; one that was damaged since is written again."""
     try:
-        return path.lstat().st_size == size
+        return path.lstat().st_size == len(data) and path.read_bytes() == data
     except FileNotFoundError:
         return False
 

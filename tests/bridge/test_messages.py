@@ -6,7 +6,7 @@ import threading
 import uuid
 from pathlib import Path
 
-from refhost.model import answer, use
+from refhost.model import answer, raw, use
 from tests.support.story import Panel
 
 
@@ -171,6 +171,7 @@ def test_a_message_inside_a_polling_tool_leaves_a_record_that_it_may_still_run(w
 def test_no_file_of_a_message_needs_the_chat_file(world, model, tmp_path):
     """A new chat that is killed in its first model call has no chat.json; nothing is lost."""
     model.script(answer("late", gate="never"))
+    model.script(raw("A name", gate="never"), kind="utility")  # the host saves a chat when it has found a name for it
     world.start()
     client = world.client()
     chat = client.create_chat()

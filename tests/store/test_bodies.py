@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sqlite3
 import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,26 @@ def test_the_same_content_is_one_file_and_is_not_written_again(world: World, mon
 
     assert files(world) == [file]
     assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+@pytest.mark.parametrize("value", ["small", BIG], ids=["in the database", "in a file"])
+def test_a_result_whose_bytes_were_damaged_since_is_saved_again_and_not_lost(world: World, value: str) -> None:
+    """A step that is done again often has the same result: it must not be found in the bytes that could not be read."""
+    first = finished_with(world, "one", value)
+    digest = codec.body(value).digest
+    if value is BIG:
+        (file,) = files(world)
+        file.write_bytes(b"?" * file.stat().st_size)
+    else:
+        with closing(sqlite3.connect(world.folder / "journal.db")) as connection, connection:
+            connection.execute("update blobs set body = x'7b7d' where digest = ?", [digest])
+    world.restart()
+    with pytest.raises(RecordCorrupt):
+        world.journal.calls(first.run_id)
+
+    second = finished_with(world, "two", value)
+
+    assert world.journal.calls(second.run_id)[0].value == value
 
 
 def test_many_threads_keep_the_same_content(tmp_path: Path) -> None:

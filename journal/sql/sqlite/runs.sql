@@ -179,14 +179,20 @@ select seq, at, kind, call_id, version, facts
  order by seq
 
 -- add_blob --
+-- Bytes that were damaged since are no reason to lose this result: what is known to be right takes their place.
+-- A stub stays: its file was compared before.
 insert into blobs (digest, body)
 values (:digest, :body)
-    on conflict (digest) do nothing
+    on conflict (digest) do update
+   set body = excluded.body
+ where body is not excluded.body and substr(body, 1, 6) <> x'0066696C653A'
 
 -- add_node --
 insert into nodes (digest, body)
 values (:digest, :body)
-    on conflict (digest) do nothing
+    on conflict (digest) do update
+   set body = excluded.body
+ where body is not excluded.body and substr(body, 1, 6) <> x'0066696C653A'
 
 -- has_node --
 select node_id
