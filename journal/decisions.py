@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from . import attempts, calls, codec, runs
+from . import attempts, calls, children, codec, runs
 from .calls import Result
 from .codec import Body
 from .errors import (
@@ -280,7 +280,7 @@ def _checked(scribe: Scribe, run: Run, all_calls: Sequence[Call], decision: Deci
 def _apply(scribe: Scribe, run: Run, call: Call | None, decision: Decision, offer: Offer, said: Body) -> Run:
     match decision.choice:
         case Choice.STOP:
-            return runs.stop(scribe, run.run_id, decision.origin, decision.note)
+            return children.stop(scribe, run.run_id, decision.origin, decision.note)
         case Choice.RESUME:
             return _go_on(scribe, run)
         case Choice.CONFIRMED_COMPLETED if call is not None:
@@ -324,6 +324,7 @@ def _start_over(scribe: Scribe, run: Run, call: Call | None) -> None:
         calls.abandon_from(scribe, run.run_id, asked_by.seq if asked_by else call.seq)
     else:
         calls.allow(scribe, calls.set_result_aside(scribe, call), 1)
+    children.stop_abandoned(scribe, run.run_id)
 
 
 def _go_on(scribe: Scribe, run: Run) -> Run:

@@ -6,12 +6,12 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
-from . import calls, checkpoints, decisions, inputs, leaks, runs, selections, views
+from . import calls, checkpoints, children, decisions, inputs, leaks, runs, selections, views
 from .checkpoints import LoadedPoint
 from .clock import Clock
 from .decisions import Offer
 from .errors import CheckpointCorrupt
-from .ids import ChatId, Digest, RunId
+from .ids import CallId, ChatId, Digest, RunId
 from .leaks import Leak
 from .masking import Masker
 from .records import Call, Input, Run
@@ -52,6 +52,18 @@ class Reading:
 
     def calls(self, run_id: str) -> list[Call]:
         return self._read(lambda tx: calls.of_run(tx, RunId(run_id)))
+
+    def children(self, call_id: str) -> list[Run]:
+        """What a call started beside its run, in order."""
+        return self._read(lambda tx: children.of_call(tx, CallId(call_id)))
+
+    def child_by_job(self, chat_id: str, job_id: str) -> Run | None:
+        """The newest child that a run of this chat knows by this name."""
+        return self._read(lambda tx: children.by_job(tx, ChatId(chat_id), job_id))
+
+    def parent(self, run: Run) -> tuple[Run, Call] | None:
+        """The run and the call that started this one, or None."""
+        return self._read(lambda tx: children.parent_of(tx, run))
 
     def chat_was_saved(self, run_id: str) -> bool:
         """Whether `note_chat_saved` was called for this run, in any process."""

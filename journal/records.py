@@ -226,6 +226,19 @@ class ResumePoint:
     position: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class ChildOrder:
+    """What a call wants to start beside its run, at this place among all that it starts.
+
+    `job_id` is the name by which the parent knows it, `chat_id` a chat of its own, if it has one.
+    """
+
+    index: int
+    job_id: str
+    content: dict[str, Any]
+    chat_id: str = ""
+
+
 # -- answers ------------------------------------------------------------------------------------
 
 

@@ -73,9 +73,10 @@ def _from_row(row: Row) -> Finished:
 
 
 def family(tx: Reader, run_id: RunId) -> list[RunId]:
-    """The run and all runs below it, the deepest first; nothing if one of them has not ended."""
+    """The run and all runs below it, the deepest first; nothing if one of them has not ended or has messages to give."""
     rows = tx.all("family", run_id=run_id)
-    return [row["run_id"] for row in rows] if all(RunState(row["state"]).is_final for row in rows) else []
+    free = all(RunState(row["state"]).is_final and not row["has_messages"] for row in rows)
+    return [row["run_id"] for row in rows] if free else []
 
 
 # -- removing -----------------------------------------------------------------------------------

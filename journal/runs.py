@@ -203,9 +203,19 @@ def removed_run(row: Row) -> Run:
 # -- writing ------------------------------------------------------------------------------------
 
 
-def create(scribe: Scribe, *, chat_id: ChatId, input_id: InputId, body: Body, title: str, mode: Body, run_id: RunId | None) -> Run:
-    """A new root run, running, with the first token. Raises ChatBusy while the chat has an unfinished one (I5)."""
-    busy = scribe.tx.one("unfinished_run_of_chat", chat_id=chat_id)
+def create(
+    scribe: Scribe,
+    *,
+    chat_id: ChatId,
+    input_id: InputId,
+    body: Body,
+    title: str,
+    mode: Body,
+    run_id: RunId | None,
+    parent: CallId | None = None,
+) -> Run:
+    """A new run, running, with the first token. A root run raises ChatBusy while the chat has an unfinished one (I5)."""
+    busy = None if parent else scribe.tx.one("unfinished_run_of_chat", chat_id=chat_id)
     if busy is not None:
         raise ChatBusy(from_row_any(busy))
     run_id = run_id or RunId(scribe.ids.new("run"))
@@ -214,6 +224,7 @@ def create(scribe: Scribe, *, chat_id: ChatId, input_id: InputId, body: Body, ti
         "add_run",
         run_id=run_id,
         chat_id=chat_id,
+        parent_call_id=parent,
         input_id=input_id,
         input_digest=scribe.store(body),
         title=title,
@@ -226,7 +237,7 @@ def create(scribe: Scribe, *, chat_id: ChatId, input_id: InputId, body: Body, ti
     return Run(
         run_id=run_id,
         chat_id=chat_id,
-        parent_call_id=None,
+        parent_call_id=parent,
         input_id=input_id,
         input_digest=body.digest,
         input=body.value,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from . import calls, checkpoints, codec, inputs, runs
+from . import calls, checkpoints, children, codec, inputs, runs
 from .decisions import RESTORABLE, check_version, is_repeated
 from .errors import AckMissing, NotAllowed, RecordCorrupt, RunEnded, ShownChanged
 from .ids import CallId, Digest, RunId
@@ -143,7 +143,7 @@ def select(scribe: Scribe, chosen: Selection, usable: Collection[int]) -> Run:
     check_version(scribe, run, chosen.version, None, chosen.origin)
     _checked(scribe, run, chosen, usable)
     if chosen.selection == NOW:
-        after = runs.stop(scribe, run.run_id, chosen.origin, chosen.note)
+        after = children.stop(scribe, run.run_id, chosen.origin, chosen.note)
     else:
         _go_back(scribe, _read(scribe.tx, run.run_id), int(chosen.selection))
         after = runs.move(scribe, run, RunState.QUEUED, "run_released", recoveries=0)
@@ -182,6 +182,7 @@ def _go_back(scribe: Scribe, facts: _Facts, checkpoint_id: int) -> None:
             scribe.tx.change("abandon_call", call_id=call_id)
     if first is not None:
         calls.abandon_from(scribe, facts.run.run_id, first)
+    children.stop_abandoned(scribe, facts.run.run_id)
     if row is not facts.states[0]:
         checkpoints.save_again(scribe, facts.run.run_id, row)
 

@@ -18,6 +18,7 @@ from . import (
     backup,
     calls,
     checkpoints,
+    children,
     codec,
     decisions,
     grants,
@@ -47,6 +48,7 @@ from .records import (
     Admitted,
     Call,
     CallKey,
+    ChildOrder,
     Claim,
     Decision,
     Hold,
@@ -234,6 +236,19 @@ class Journal(Reading):
         """A name for a run that is about to be admitted; its token will be `FIRST_TOKEN`."""
         return RunId(self._ids.new("run"))
 
+    def admit_children(self, run_id: str, token: int, call_id: str, orders: Iterable[ChildOrder]) -> Future[list[Admitted]]:
+        """Take in what an open call starts beside its run, each as a run of its own; durable before any of them starts.
+
+        What the call started before, in any process, is answered as recorded, with the name that it had then.
+        """
+        wanted = [(order, self._intake.facts({**order.content, children.JOB_ID: order.job_id})) for order in orders]
+
+        def write(scribe: Scribe) -> list[Admitted]:
+            self._check_room()
+            return children.admit(scribe, RunId(run_id), token, CallId(call_id), wanted)
+
+        return self._write(write, *(body for _, body in wanted))
+
     def find_input(self, chat_id: str, input_id: str, content: dict[str, Any]) -> tuple[str, Run | Input] | None:
         """None, or whether the record of this message id has the "same" content or "other", and the record."""
         known = self._store.read(lambda tx: inputs.find(tx, ChatId(chat_id), InputId(input_id)))
@@ -304,7 +319,7 @@ class Journal(Reading):
     def stop_run(self, run_id: str, origin: str, note: str = "") -> Future[Run]:
         """End an unfinished run for good; messages that wait are offered, never sent by themselves."""
         who, why = self.masker.text(origin), self.masker.text(note)
-        return self._write(lambda scribe: runs.stop(scribe, RunId(run_id), who, why))
+        return self._write(lambda scribe: children.stop(scribe, RunId(run_id), who, why))
 
     def note_chat_saved(self, run_id: str) -> Future[int]:
         """The host's file of this run's chat exists from now on: where it is missing later, somebody deleted it."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from . import codec, decisions, grants, inputs
+from . import children, codec, decisions, grants, inputs, runs
 from .attempts import NOT_LOADED
 from .errors import RecordCorrupt
 from .evidence import FROM_CHECK, Found
@@ -131,11 +131,31 @@ def _item(tx: Reader, row: Row, masker: Masker) -> dict[str, Any]:
         "run_id": row["run_id"],
         "version": row["version"],
         "state": row["state"],
-        "title": masker.text(row["title"]),
-        "chat_id": row["chat_id"],
+        **_place(tx, row["run_id"], row["chat_id"], row["title"], row["parent_call_id"], masker),
         "since": row["hold_since"] or row["changed_at"],
         "step": _step(tx.one("step_of_run", run_id=row["run_id"], call_id=row["hold_call_id"]), masker),
         "reason": _reason(reason, masker.text(row["hold_text"]), _facts(row["hold_facts"])) if reason else None,
+    }
+
+
+def _place(tx: Reader, run_id: RunId, chat_id: str, title: str, parent_call_id: str | None, masker: Masker) -> dict[str, Any]:
+    """Where a person finds it. A child stands in the chat and under the title of the run at its top."""
+    top = None if parent_call_id is None else tx.one("root_of", run_id=run_id)
+    if top is None:
+        return {"title": masker.text(title), "chat_id": chat_id, "parent": None, "job": None}
+    parent = {"run_id": top["run_id"], "call_id": top["call_id"], "state": top["state"]}
+    return {"title": masker.text(top["title"]), "chat_id": top["chat_id"], "parent": parent, "job": _job(runs.load_any(tx, run_id), masker)}
+
+
+def _job(child: Run, masker: Masker) -> dict[str, Any]:
+    """Which of the jobs of its parent call it is; `chat_id` is where it works, which is a chat of its own or its parent's."""
+    told = masker.mask(child.input).value
+    name = told.get("name", "") if isinstance(told, dict) else ""
+    return {
+        "n": children.place_of(child) + 1,
+        "job_id": str(child.input.get(children.JOB_ID, "")),
+        "name": str(name),
+        "chat_id": child.chat_id,
     }
 
 
@@ -180,9 +200,16 @@ def run_view(tx: Reader, run_id: RunId, *, masker: Masker, boot_id: str, now: in
     except RecordCorrupt as error:
         run, messages = replace(run, damaged=run.damaged or error.what), []
     kept = _kept(tx, run_id)
+    below = [runs.from_row_any(row) for row in tx.all("children_of_run", run_id=run_id)]
+    waits = {child.parent_call_id for child in below if not child.state.is_final}
+    views = [
+        call_view(call, number, run, masker, boot_id, kept.get(call.call_id, ()), waits=call.call_id in waits)
+        for number, call in enumerate(all_calls, 1)
+    ]
     return {
-        "run": run_summary(run, masker),
-        "calls": [call_view(call, number, run, masker, boot_id, kept.get(call.call_id, ())) for number, call in enumerate(all_calls, 1)],
+        "run": run_summary(run, masker) | _place(tx, run.run_id, run.chat_id, run.title, run.parent_call_id, masker),
+        "calls": views,
+        "children": [_child(child, masker) for child in below],
         "decisions": [_offer(offer) for offer in decisions.offers(run, all_calls)],
         "grants": [_grant(call) for call in all_calls if grants.grantable(run, call)],
         "recorded": [_recorded(row, masker) for row in tx.all("recorded_of_run", run_id=run_id)],
@@ -191,6 +218,12 @@ def run_view(tx: Reader, run_id: RunId, *, masker: Masker, boot_id: str, now: in
         "events": _events(tx, run_id),
         "checked_at": now,
     }
+
+
+def _child(child: Run, masker: Masker) -> dict[str, Any]:
+    summary = run_summary(child, masker)
+    kept = ("run_id", "version", "state", "since", "reason")
+    return {**{key: summary[key] for key in kept}, "call_id": child.parent_call_id, "job": _job(child, masker)}
 
 
 def run_summary(run: Run, masker: Masker) -> dict[str, Any]:
@@ -209,8 +242,12 @@ def run_summary(run: Run, masker: Masker) -> dict[str, Any]:
     }
 
 
-def call_view(call: Call, number: int, run: Run, masker: Masker, boot_id: str, kept: Sequence[Row] = ()) -> dict[str, Any]:
+def call_view(
+    call: Call, number: int, run: Run, masker: Masker, boot_id: str, kept: Sequence[Row] = (), *, waits: bool = False
+) -> dict[str, Any]:
     status, text = status_of(call, run, boot_id)
+    if waits and call.outcome is None:
+        status, text = "running", "Waits for its jobs, which have records of their own"
     arguments = masker.mask(call.arguments).value
     return {
         "call_id": call.call_id,

@@ -29,7 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "records", "codec", "masking", "silence", "finding", "spellings", "dumps", "sieve", "trees", "pins"}),
     frozenset({"sql", "store"}),
     frozenset({"replay", "reviewed", "evidence", "planner", "places"}),
-    frozenset({"runs", "attempts", "calls", "checkpoints", "documents", "decisions", "selections", "grants", "inputs"}),
+    frozenset({"runs", "attempts", "calls", "checkpoints", "children", "documents", "decisions", "selections", "grants", "inputs"}),
     frozenset({"recovery", "restoring", "retention", "collection", "upkeep", "backup", "restore", "verify", "leaks"}),
     frozenset({"texts", "views", "intake", "reading", "look", "service"}),
     frozenset({"holds", "driving"}),

@@ -20,7 +20,7 @@ CALL = {
     "call_id", "n", "kind", "name", "summary", "arguments_masked", "status", "outcome", "text", "evidence",
     "at", "ended_at", "attempts", "abandoned", "error", "result_text",
 }  # fmt: skip
-RUN = {"run_id", "version", "state", "title", "chat_id", "since", "created_at", "reason"}
+RUN = {"run_id", "version", "state", "title", "chat_id", "parent", "job", "since", "created_at", "reason"}
 
 
 def statuses(world: World, run_id: str) -> list[tuple[str, str]]:

@@ -42,10 +42,12 @@ update inputs
    set state = 'offered', changed_at = :now
  where state = 'waiting'
    and not exists (select 1 from runs r
-                    where r.chat_id = inputs.chat_id and r.parent_call_id is null and r.state in ('queued', 'running', 'held'))
+                    where r.run_id = inputs.run_id and r.state in ('queued', 'running', 'held'))
 
 -- offer_inputs --
--- After a Stop nothing is sent by itself.
+-- After a Stop nothing is sent by itself. What waits for the chat's own run is not that of a job beside it.
 update inputs
    set state = 'offered', changed_at = :now
  where chat_id = :chat_id and state = 'waiting'
+   and not exists (select 1 from runs r
+                    where r.chat_id = :chat_id and r.parent_call_id is null and r.state in ('queued', 'running', 'held'))

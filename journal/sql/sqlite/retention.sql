@@ -38,9 +38,10 @@ with recursive family (run_id, state, depth) as (
       join calls c on c.run_id = f.run_id
       join runs r on r.parent_call_id = c.call_id
 )
-select run_id, state, depth
-  from family
- order by depth desc
+select f.run_id, f.state, f.depth,
+       exists (select 1 from inputs i where i.run_id = f.run_id and i.state in ('waiting', 'offered')) as has_messages
+  from family f
+ order by f.depth desc
 
 -- drop_selections --
 delete from restore_selections

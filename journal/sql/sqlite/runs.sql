@@ -6,9 +6,9 @@ values (:chat_id, :now, :now)
     on conflict (chat_id) do update set changed_at = :now
 
 -- add_run --
-insert into runs (run_id, chat_id, input_id, input_digest, title, state, version, token, mode,
+insert into runs (run_id, chat_id, parent_call_id, input_id, input_digest, title, state, version, token, mode,
                   created_at, changed_at, boot_id)
-values (:run_id, :chat_id, :input_id, :input_digest, :title, 'running', 1, :token, :mode,
+values (:run_id, :chat_id, :parent_call_id, :input_id, :input_digest, :title, 'running', 1, :token, :mode,
         :now, :now, :boot_id)
 
 -- run --
@@ -46,7 +46,67 @@ select r.*, i.body as input_body, a.body as answer_body
  where r.chat_id = :chat_id
  order by r.run_id
 
+-- children_of_call --
+select r.*, i.body as input_body, a.body as answer_body
+  from runs r
+  left join blobs i on i.digest = r.input_digest
+  left join blobs a on a.digest = r.answer_digest
+ where r.parent_call_id = :call_id
+
+-- children_of_chat --
+-- What any run of this chat started, the newest first.
+select r.*, i.body as input_body, a.body as answer_body
+  from runs p
+  join calls c on c.run_id = p.run_id
+  join runs r on r.parent_call_id = c.call_id
+  left join blobs i on i.digest = r.input_digest
+  left join blobs a on a.digest = r.answer_digest
+ where p.chat_id = :chat_id
+ order by r.run_id desc
+
+-- unfinished_below --
+-- Everything that this run started, and what that started, and has not ended: the deepest first.
+with recursive below (run_id, state, depth) as (
+    select r.run_id, r.state, 1
+      from calls c
+      join runs r on r.parent_call_id = c.call_id
+     where c.run_id = :run_id
+     union all
+    select r.run_id, r.state, b.depth + 1
+      from below b
+      join calls c on c.run_id = b.run_id
+      join runs r on r.parent_call_id = c.call_id
+)
+select run_id
+  from below
+ where state in ('queued', 'running', 'held')
+ order by depth desc, run_id
+
+-- unfinished_of_abandoned --
+select r.run_id
+  from calls c
+  join runs r on r.parent_call_id = c.call_id
+ where c.run_id = :run_id and c.abandoned <> 0 and r.state in ('queued', 'running', 'held')
+
+-- root_of --
+-- The run at the top, and the call of it that everything down to this one came from.
+with recursive up (run_id, parent_call_id, below) as (
+    select run_id, parent_call_id, parent_call_id
+      from runs
+     where run_id = :run_id
+     union all
+    select p.run_id, p.parent_call_id, c.call_id
+      from up u
+      join calls c on c.call_id = u.parent_call_id
+      join runs p on p.run_id = c.run_id
+)
+select r.run_id, r.chat_id, r.title, r.state, u.below as call_id
+  from up u
+  join runs r on r.run_id = u.run_id
+ where u.parent_call_id is null
+
 -- ended_in_last_boot --
+-- A child without a checkpoint has no chat of its own.
 select r.*, i.body as input_body, a.body as answer_body
   from runs r
   join events e on e.run_id = r.run_id and e.kind in ('run_completed', 'run_failed')
@@ -58,7 +118,7 @@ select r.*, i.body as input_body, a.body as answer_body
                      order by l.seq desc
                      limit 1)
    and not exists (select 1 from runs n where n.chat_id = r.chat_id and n.run_id > r.run_id and n.parent_call_id is null)
-   and r.parent_call_id is null
+   and (r.parent_call_id is null or r.checkpoint_seq > 0)
  order by r.run_id
 
 -- stops_untold --
@@ -85,10 +145,11 @@ select max(boot_id)
   from boots
 
 -- peek_unfinished --
--- Only columns that every edition has: other versions look through this.
+-- Only columns that every edition has: other versions look through this. A child's own chat is closed, too.
 select run_id, chat_id, state
   from runs
- where parent_call_id is null and state in ('queued', 'running', 'held')
+ where state in ('queued', 'running', 'held')
+ order by parent_call_id is null, run_id
 
 -- move_run --
 -- One guarded move. Zero rows means that the caller looked at an older version. `changed_at` is when the state changed.

@@ -1,11 +1,11 @@
 -- What the panel lists. Bodies are read only where one run is shown.
 
 -- count_runs --
-select count(*)                                                        as everything,
+-- A child that waits for a person counts as a run of its own; among all runs it stands with its parent.
+select count(*) filter (where parent_call_id is null)                  as everything,
        count(*) filter (where state = 'held')                          as held,
        count(*) filter (where state in ('queued', 'running', 'held'))  as unfinished
   from runs
- where parent_call_id is null
 
 -- count_resumed --
 -- Runs of an earlier process that went on in this one without asking a person.
@@ -19,7 +19,7 @@ select count(distinct e.run_id) as resumed
 -- list_held --
 select r.*, null as input_body, null as answer_body
   from runs r
- where r.parent_call_id is null and r.state = 'held'
+ where r.state = 'held'
    and (r.hold_since, r.run_id) > (:since, :run_id)
  order by r.hold_since, r.run_id
  limit :most
@@ -30,6 +30,14 @@ select r.*, null as input_body, null as answer_body
  where r.parent_call_id is null and (:run_id = '' or r.run_id < :run_id)
  order by r.run_id desc
  limit :most
+
+-- children_of_run --
+select r.*, i.body as input_body, null as answer_body
+  from calls c
+  join runs r on r.parent_call_id = c.call_id
+  left join blobs i on i.digest = r.input_digest
+ where c.run_id = :run_id
+ order by r.run_id
 
 -- step_of_run --
 -- The step that the run is at, or that its hold is about, with its number.
