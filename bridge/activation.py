@@ -14,6 +14,7 @@ from typing import Any
 from ..journal.records import Run
 from ..journal.service import Journal
 from . import paths
+from .overrides import Override
 from .projection import Projector
 from .service import Service
 from .session import Phase, Session
@@ -38,6 +39,7 @@ class Activation:
     own_files: Mapping[str, str]  # digests of the plugin's files at this moment
     pinned_files: Mapping[str, str]  # digests of the host's files, as reviewed
     undo: UndoLog = field(default_factory=UndoLog)
+    late: list[Override] = field(default_factory=list)  # adapters for what the host has not loaded yet
     sessions: dict[str, Session] = field(default_factory=dict)
     projectors: dict[str, Projector] = field(default_factory=dict)
     announced: set[tuple[str, str]] = field(default_factory=set)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded
 from ..journal.records import Admitted, ResumePoint, Run, RunState
-from . import notify, persons, waiting
+from . import deliveries, notify, persons, waiting
 from .session import Message, Phase, Session
 
 if TYPE_CHECKING:
@@ -36,6 +36,9 @@ def communicate_start(active: Activation, data: dict[str, Any]) -> None:
     msg = args[1] if len(args) > 1 else kwargs["msg"]
     if not _is_recorded(active, ctx):
         active.announced.discard((ctx.id, msg.id))
+        return
+    if deliveries.was_told(active, msg):
+        data["result"] = active.answer("This was said before Agent Zero was restarted.")
         return
     if not msg.id:
         _name(ctx, msg)

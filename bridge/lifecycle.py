@@ -7,7 +7,7 @@ Off: running runs refuse → adapters undone and verified → journal closed →
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from ..journal.errors import JournalError
@@ -16,6 +16,7 @@ from ..journal.service import Journal
 from . import (
     advice,
     anchor,
+    deliveries,
     edition,
     endings,
     launching,
@@ -24,6 +25,7 @@ from . import (
     paths,
     policies,
     preflight,
+    quiet,
     resume,
     secrets,
     settings,
@@ -75,7 +77,7 @@ def _make(*, live: bool) -> Activation:
     active = Activation(journal, verdict.label, verdict.replay or {}, live, edition.CODE, config, HANDLERS, *files, _undo_log())
     active.on_release = lambda run: launching.released(active, run)
     try:
-        overrides.install(paths.ROOT / "overrides", _Journaled(), active.undo)
+        active.late = overrides.install(paths.ROOT / "overrides", _Journaled(), active.undo)
     except Exception as error:  # whatever a changed host makes of it: undone already, and said
         _take_back(active)
         raise _NotReady("adapter_mismatch", [str(error)], "Durable Execution did not start: a host function differs.") from error
@@ -118,6 +120,29 @@ class _Journaled:
     def already_shown(ctx: Any, message: str, attachments: list[str], ident: str | None, source: str) -> bool:
         active = anchor.active()
         return bool(active and not source and already_shown(active, ctx, message, attachments, ident))
+
+    @staticmethod
+    def hooks(point: str, agent: Any, found: list[Any]) -> list[Any]:
+        active = anchor.active()
+        return found if active is None else quiet.hooks(active, point, agent, found)
+
+    @staticmethod
+    async def deliver(sender: str, original: Callable[..., Awaitable[Any]], ctx: Any, text: str, *rest: Any) -> Any:
+        active = anchor.active()
+        if active is None:
+            return await original(ctx, text, *rest)
+        return await deliveries.deliver(active, sender, original, ctx, text, *rest)
+
+    @staticmethod
+    async def heard(effect: Awaitable[Any]) -> Any:
+        try:
+            return await effect
+        except Exception as error:
+            deliveries.hear(error)
+            raise
+
+    hear = staticmethod(deliveries.hear)
+    check_silence = staticmethod(deliveries.check_silence)
 
 
 def _refuse(code: str, files: list[str], text: str) -> None:

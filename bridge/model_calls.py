@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 
 from ..journal.records import Call, Outcome, Permission, Serve
-from . import messages, outcomes
+from . import deliveries, messages, outcomes
 from .session import Binding, Session, bound, current_call, of_agent
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _outcome(session: Session, data: dict[str, Any]) -> tuple[Outcome, Any, dict
     error = data["exception"]
     if error is None:
         result = data["result"].to_dict()
-        return Outcome.OK, {k: v for k, v in result.items() if k not in _PROMPT_COPY}, {}
+        return Outcome.OK, {k: v for k, v in result.items() if k not in _PROMPT_COPY}, deliveries.preview_of(session.context())
     if isinstance(error, InterventionException):
         return Outcome.SUPERSEDED, None, {"delivered": list(session.just_delivered)}
     return Outcome.ERROR, outcomes.describe(error), {}
@@ -92,11 +92,15 @@ async def _serve(session: Session, agent: Any, call: Call, data: dict[str, Any])
         return
     result = LLMResult.from_dict(call.value)
     kwargs = data["kwargs"]
-    # the stream callbacks draw the bubbles: once, with the whole text
-    if result.reasoning and kwargs.get("reasoning_callback"):
-        await kwargs["reasoning_callback"](result.reasoning, result.reasoning)
-    if result.response and kwargs.get("response_callback"):
-        await kwargs["response_callback"](result.response, result.response)
+    deliveries.put_preview_back(agent.context, call)
+    session.giving_back = True
+    try:  # the stream callbacks draw the bubbles: once, with the whole text
+        if result.reasoning and kwargs.get("reasoning_callback"):
+            await kwargs["reasoning_callback"](result.reasoning, result.reasoning)
+        if result.response and kwargs.get("response_callback"):
+            await kwargs["response_callback"](result.response, result.response)
+    finally:
+        session.giving_back = False
     data["result"] = result
 
 

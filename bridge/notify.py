@@ -21,6 +21,7 @@ TITLE = "Durable Execution"
 HELD_ANSWER = "This chat is on hold and waits for a decision. Open Recovery in the sidebar. Nothing was repeated."
 KEPT = "Your message was saved. It is delivered when this run goes on."
 STILL_RUNNING = "A command may still be running: check before you decide."
+MAY_HAVE_ARRIVED = "This reply was being sent: look whether it arrived before you decide."
 
 
 def write(text: str) -> None:
@@ -71,7 +72,7 @@ def hold_text(session: Session, hold: Hold) -> str:
     step = next((call for call in view["calls"] if call["call_id"] == hold.call_id), None)
     parts = [f"Step {step['n']}, {step['name']}: {step['summary']}." if step else "", view["run"]["reason"]["text"]]
     if hold.reason is HoldReason.OUTCOME_UNKNOWN:
-        parts.append(STILL_RUNNING)
+        parts.append(MAY_HAVE_ARRIVED if step and step["kind"] == "delivery" else STILL_RUNNING)
     parts.append("Open Recovery in the sidebar to decide.")
     return " ".join(part for part in parts if part)
 

@@ -2,7 +2,8 @@
 
 An override file mirrors the host file's path. It is parsed and compiled, never
 imported, and each of its functions takes the original first: it wraps, it does not
-replace. What it may use of us is passed in as the name `journaled`.
+replace. What it may use of us is passed in as the name `journaled`. What wraps a part of the
+host's own plugins comes late: the host loads those when it needs them, or never.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ast
 import functools
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,13 +37,17 @@ class Override:
     def target(self) -> str:
         return f"{self.module}.{self.name}"
 
+    @property
+    def is_late(self) -> bool:
+        return self.module.startswith("plugins.")
+
 
 def read(folder: Path, journaled: Any) -> Iterator[Override]:
     """Compile every override below `folder`, in a fixed order."""
     for path in sorted(folder.rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         tree = ast.parse(source, str(path))
-        names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+        names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
         space: dict[str, Any] = {"__name__": f"durable_overrides.{path.stem}", "journaled": journaled}
         exec(compile(tree, str(path), "exec"), space)
         module = ".".join(path.relative_to(folder).with_suffix("").parts)
@@ -49,26 +55,54 @@ def read(folder: Path, journaled: Any) -> Iterator[Override]:
             yield Override(module, name, space[name])
 
 
-def install(folder: Path, journaled: Any, undo: UndoLog) -> None:
-    """Swap every target for its wrapper; on any mismatch undo all and raise."""
+def install(folder: Path, journaled: Any, undo: UndoLog) -> list[Override]:
+    """Swap every target for its wrapper; on any mismatch undo all and raise. Returns those that come late."""
+    late = []
     try:
         for override in read(folder, journaled):
-            owner = importlib.import_module(override.module)
-            if undo.holds(owner, override.name):
-                continue  # our wrapper is still there, it looks up what is in force
-            original = vars(owner)[override.name]
-            _check(override, original)
-            undo.swap(owner, override.name, _wrapper(override, original), override.target)
+            if override.is_late:
+                late.append(override)
+            else:
+                _swap(importlib.import_module(override.module), override, undo)
     except Exception:
         undo.undo()
         raise
+    return late
+
+
+def install_late(late: list[Override], undo: UndoLog) -> list[str]:
+    """Swap what the host has loaded by now and take it off the list; return the targets that are not what was reviewed."""
+    wrong = []
+    for override in [each for each in late if each.module in sys.modules]:
+        late.remove(override)
+        try:
+            _swap(importlib.import_module(override.module), override, undo)
+        except (OverrideMismatch, KeyError):
+            wrong.append(override.target)
+    return wrong
+
+
+def _swap(owner: Any, override: Override, undo: UndoLog) -> None:
+    if undo.holds(owner, override.name):
+        return  # our wrapper is still there, it looks up what is in force
+    original = vars(owner)[override.name]
+    _check(override, original)
+    undo.swap(owner, override.name, _wrapper(override, original), override.target)
 
 
 def _wrapper(override: Override, original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return override.wrap(original, *args, **kwargs)
+    if inspect.iscoroutinefunction(original):
 
+        @functools.wraps(original)
+        async def wrapped(*args: Any, **kwargs: Any) -> Any:
+            return await override.wrap(original, *args, **kwargs)
+    else:
+
+        @functools.wraps(original)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            return override.wrap(original, *args, **kwargs)
+
+    vars(wrapped)["durable_override"] = override.target
     return wrapped
 
 
@@ -76,5 +110,5 @@ def _check(override: Override, original: Any) -> None:
     expected = list(inspect.signature(override.wrap).parameters.values())[1:]
     found = list(inspect.signature(original).parameters.values())
     same = [(p.name, p.kind, p.default) for p in expected] == [(p.name, p.kind, p.default) for p in found]
-    if not same or inspect.iscoroutinefunction(original):
+    if not same or inspect.iscoroutinefunction(original) != inspect.iscoroutinefunction(override.wrap):
         raise OverrideMismatch(override.target)

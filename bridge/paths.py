@@ -17,6 +17,14 @@ def host_root() -> Path:
     return Path(files.get_abs_path(""))
 
 
+def in_host(file: str) -> str:
+    """A file of the host, named from its root; "" for any other."""
+    try:
+        return Path(file).relative_to(host_root()).as_posix()
+    except ValueError:
+        return ""
+
+
 def data_folder() -> Path:
     """The journal's folder, outside the plugin: updates and uninstall never touch it."""
     return host_root() / "usr" / "plugin_data" / PLUGIN

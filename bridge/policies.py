@@ -14,21 +14,21 @@ from typing import Any
 from ..journal.digests import of_file
 from ..journal.records import Call, Permission
 from ..journal.replay import Allowlist, Policy
+from . import senders
 
 POLICIES: Allowlist = {
-    "response": Policy("Hands the final answer to the chat, where no integration delivers it."),
+    "response": Policy("Hands the final answer to the chat. What an integration then sends is a call of its own."),
     "wait": Policy("Waits, at most until the recorded moment.", idle=True),
 }
 """Policies in force. `durable_plan`, `call_subordinate` and `parallel` come with child runs and documents."""
 
-_DELIVERED_BY = ("telegram_chat_id", "email_handler", "wa_chat_id")
 WAIT = "wait"
 
 
 def permission(tool: Any, ctx: Any, pins: dict[str, str], root: Path) -> Permission:
     """The policy of this tool instance, or none: nothing labels itself safe."""
     name = tool.name
-    if name not in POLICIES or (name == "response" and is_delivered(ctx)):
+    if name not in POLICIES or (name == "response" and not senders.is_recorded(ctx)):
         return Permission(None, None)
     for kind in type(tool).__mro__:
         execute = vars(kind).get("execute")
@@ -45,11 +45,6 @@ def _pinned(name: str, file: Path, pins: dict[str, str], root: Path) -> Permissi
     except (OSError, ValueError):
         return Permission(None, None)
     return Permission(name, digest) if pins.get(relative) == digest else Permission(None, digest)
-
-
-def is_delivered(ctx: Any) -> bool:
-    """An integration sends this chat's answers out: they are not for repeating."""
-    return any(ctx.data.get(key) for key in _DELIVERED_BY)
 
 
 def wait_target(arguments: dict[str, Any], now: int) -> int | None:

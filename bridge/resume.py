@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..journal.attempts import Completion, may_load
 from ..journal.errors import Corrupt, Unavailable
 from ..journal.records import Call, Hold, HoldReason, Permission, Run, RunState
-from . import messages, notify, policies, restoring, standing, stopping, waiting
+from . import messages, notify, restoring, standing, stopping, waiting
 from .projection import Point, rebuild
 from .session import Message, Phase, Session
 
@@ -69,7 +69,7 @@ def _take_up(active: Activation, run: Run) -> Session:
         return hold(active, run, *problem, {})
     if not active.live:
         rebuild_chat(session, point)
-    why = None if run.state is RunState.HELD else journal.classify(run.run_id, lambda call: _permission_now(active, session, call))
+    why = None if run.state is RunState.HELD else journal.classify(run.run_id, lambda call: _permission_now(active, call))
     settled = journal.settle(run.run_id, why).result(waiting.PATIENT_S)
     if settled.state is RunState.HELD:
         session.wait_for_person(settled)
@@ -151,12 +151,9 @@ def remember_chat(active: Activation, session: Session) -> None:
         active.journal.note_chat_saved(session.run.run_id)
 
 
-def _permission_now(active: Activation, session: Session, call: Call) -> Permission:
+def _permission_now(active: Activation, call: Call) -> Permission:
     """What the pinned files allow today for a call whose tool is not loaded yet."""
     if call.permission.policy is None:
-        return Permission(None, None)
-    ctx = session.context()
-    if call.name == "response" and ctx is not None and policies.is_delivered(ctx):
         return Permission(None, None)
     known = call.permission.source_digest in active.replay_pins.values()
     return call.permission if known else Permission(None, None)

@@ -35,6 +35,7 @@ from ..journal.records import (
 )
 from . import notify, waiting
 from .projection import Projector
+from .senders import Sends
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -97,6 +98,8 @@ class Session:
     steps: dict[str, int] = field(default_factory=dict)
     tools: dict[str, int] = field(default_factory=dict)
     messages: list[Message] = field(default_factory=list)
+    sends: Sends = field(default_factory=Sends)  # replies through integrations
+    giving_back: bool = False  # a recorded answer of the model is being drawn
     open_tool: OpenTool | None = None
     delivering: bool = False  # we add messages ourselves: our own hooks stand back
     just_delivered: list[InputId] = field(default_factory=list)  # since the open call began
@@ -148,6 +151,11 @@ class Session:
         self.tools[ROOT_PATH] = ordinal + 1
         return CallKey(ROOT_PATH, self.steps.get(ROOT_PATH, 0), CallKind.TOOL, ordinal)
 
+    def next_tool_is_recorded(self) -> bool:
+        """True while the next tool call has a result of an earlier life."""
+        key = CallKey(ROOT_PATH, self.steps.get(ROOT_PATH, 0), CallKind.TOOL, self.tools.get(ROOT_PATH, 0))
+        return key.text in self.recorded
+
     # -- calls ------------------------------------------------------------------
 
     async def begin(
@@ -190,13 +198,13 @@ class Session:
                 await self._park()
                 continue
             if isinstance(step, Serve) and (why := unservable(step.call)):
-                await self._hold(HoldReason.NOT_SERVABLE, step.call.call_id, why)
+                await self.hold(HoldReason.NOT_SERVABLE, step.call.call_id, why)
                 continue
             if isinstance(step, Proceed) and step.progress:
                 self.passed_cursor()
             return step
 
-    async def _hold(self, reason: HoldReason, call_id: CallId, text: str) -> None:
+    async def hold(self, reason: HoldReason, call_id: CallId, text: str) -> None:
         """Hold the run for a step that turned out impossible, and wait here for the decision."""
         held = await waiting.durable(
             lambda: self.activation.journal.hold_run(self.run.run_id, reason, call_id=call_id, text=text),

@@ -31,7 +31,7 @@ def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, f
     left_alone = hold is not None and (hold.reason in RESTORABLE or (hold.reason is HoldReason.RESTORED and not from_point))
     touched = kept_as_is or not left_alone
     masker = active.journal.masker
-    unknown = [standing.named(masker, c) for c in calls if c.outcome in (None, Outcome.UNKNOWN) and c.key.kind is CallKind.TOOL]
+    unknown = [standing.named(masker, c) for c in calls if c.outcome in (None, Outcome.UNKNOWN) and not c.key.kind.is_inference]
     text = f"{NOTE} {UNKNOWN}{'; '.join(unknown)}." if unknown else NOTE
     if kept_as_is:
         text = text.replace(NOTE, f"{restoring.ENDED}{restoring.results(active, calls, ctx)}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.codec import Opaque, decode, encode
 from ..journal.records import Call, Outcome, Proceed, Serve
-from . import leavings, messages, outcomes, paths, policies
+from . import leavings, messages, outcomes, paths, policies, quiet
 from .projection import VOLATILE
 from .session import OpenTool, Session, of_agent
 
@@ -80,6 +80,7 @@ async def _run(
     session.open_tool = OpenTool(tool)
     try:
         if isinstance(step, Serve):
+            setattr(tool, quiet.SERVED, True)
             response = await _serve(session, agent, tool, step.call)
         else:
             response = await _live(active, session, tool, step, execute, kwargs)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
 from ..journal.records import Input, RunState
-from . import messages, notify, waiting
-from .session import Binding, Message, Phase, Session, bound, of_agent
+from . import deliveries, messages, notify, waiting
+from .session import ROOT_PATH, Binding, Message, Phase, Session, bound, of_agent
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -42,7 +42,9 @@ async def chain_end(active: Activation, data: dict[str, Any]) -> None:
     binding: Binding | None = data.get("_durable_bound")
     if binding is None or not binding.is_current or not binding.session.activation.is_on:
         return
-    await _close(active, binding.session, data)
+    await deliveries.settle(binding)
+    if binding.is_current:  # a person may have stopped the run while its reply waited for them
+        await _close(active, binding.session, data)
 
 
 async def _close(active: Activation, session: Session, data: dict[str, Any]) -> None:
@@ -82,7 +84,8 @@ def _next_turn(active: Activation, ctx: Any, message: Message) -> None:
     deadline = time.monotonic() + _NEXT_TURN_S
     while ctx.is_running() and ctx.id not in active.sessions and time.monotonic() < deadline:
         time.sleep(0.05)
-    notify.bubble(ctx, message.id, message.text, message.attachments)
+    if message.text or message.attachments:  # what an integration tells the model has no bubble
+        notify.bubble(ctx, message.id, message.text, message.attachments)
     key = (ctx.id, message.id)
     active.claiming.add(key)
     try:
@@ -108,6 +111,7 @@ async def step_start(active: Activation, agent: Any) -> None:
     if session is None:
         return
     session.open_tool = None
+    session.sends.begin(session.steps.get(ROOT_PATH, 0) + 1)
     if not messages.next_is_recorded(session):
         if session.resumed and session.volatile:
             messages.note_lost_state(session, agent)

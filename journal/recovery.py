@@ -14,7 +14,7 @@ from .errors import KeyReused, NotRunning
 from .ids import CallId, RunId
 from .masking import has_hidden
 from .planner import Next, next_step, without_proof
-from .records import Call, CallKind, Held, Hold, HoldReason, Outcome, Permission, Proceed, Run, RunState, Serve, Step
+from .records import Call, Held, Hold, HoldReason, Outcome, Permission, Proceed, Run, RunState, Serve, Step
 from .replay import Allowlist
 from .runs import Scribe
 from .store.base import Reader
@@ -72,7 +72,7 @@ def _entered(scribe: Scribe, run_id: RunId, token: int) -> Held | int:
 
 
 def _begin_new(scribe: Scribe, run_id: RunId, token: int, cursor: int, intent: Intent, recoveries: int) -> Step:
-    if cursor and intent.key.kind is CallKind.TOOL and _asks_for_hidden(scribe.tx, run_id, cursor, intent):
+    if cursor and not intent.key.kind.is_inference and _asks_for_hidden(scribe.tx, run_id, cursor, intent):
         call = calls.begin(scribe, run_id, token, replace(intent, lossy=True), dispatched=False)
         return _hold(scribe, call, HoldReason.MASKED_VALUE_LOST)
     call = calls.begin(scribe, run_id, token, intent)

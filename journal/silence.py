@@ -21,6 +21,8 @@ _TRANSPORT: Mapping[str, frozenset[str]] = {
     "urllib3": frozenset({"HTTPError"}),
     "anyio": frozenset({"BrokenResourceError", "ClosedResourceError", "EndOfStream"}),
     "mcp": frozenset({"McpError"}),
+    "smtplib": frozenset({"SMTPServerDisconnected"}),
+    "aiogram": frozenset({"TelegramNetworkError"}),
     "paramiko": frozenset({"SSHException"}),
     "urllib": frozenset({"URLError"}),
     "http": frozenset({"HTTPException"}),

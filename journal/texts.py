@@ -23,6 +23,8 @@ def summary(kind: CallKind, name: str, arguments: Any) -> str:
     """One line that says what a step is about; a name alone where the arguments say nothing short."""
     if kind.is_inference:
         return "Model call" if kind is CallKind.MODEL else "Background model call"
+    if kind is CallKind.DELIVERY and isinstance(arguments, dict):
+        return f"Reply by {arguments.get('via', 'an integration')} to {arguments.get('to', 'somebody')}"[:_MOST_SUMMARY]
     values = [arguments]
     if isinstance(arguments, dict):
         # a command says what it does; the other arguments say how

@@ -87,6 +87,11 @@ class Client:
     def say(self, chat: str, text: str, message_id: str | None = None, timeout: float = 60) -> str:
         return str(self.call("message", _message(chat, text, message_id), timeout)["message"])
 
+    def mail(self, chat: str, text: str, message_id: str | None = None, sender: str = "ana@example.org") -> Any:
+        """A mail that this chat answers by mail."""
+        body = {"context": chat, "text": text, "sender": sender, "message_id": message_id or str(uuid.uuid4())}
+        return self.call("plugins/_email_integration/mail", body)
+
     def queue(self, chat: str, text: str) -> Any:
         return self.call("message_queue_add", {"text": text, "context": chat})
 

@@ -131,7 +131,7 @@ def test_every_wrapped_host_function_is_documented() -> None:
         f"{path.relative_to(ROOT / 'overrides').with_suffix('').as_posix().replace('/', '.')}.{node.name}"
         for path, tree in trees("overrides")
         for node in tree.body
-        if isinstance(node, ast.FunctionDef)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
 
     assert names

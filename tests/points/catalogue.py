@@ -27,8 +27,10 @@ DOORS = {
     "keep_input": "a message for an unfinished run is saved",
     "begin_call.model": "the intent of a model call",
     "begin_call.tool": "the intent of a tool call",
+    "begin_call.delivery": "the intent of a reply through an integration",
     "finish_call.model": "the result of a model call",
     "finish_call.tool": "the result of a tool call",
+    "finish_call.delivery": "the result of a reply",
     "checkpoint": "a resume point",
     "close_run": "the end of a run, with its last resume point",
     "hold_run": "a living run is put on hold",
@@ -128,6 +130,13 @@ WRAPS = (
     Wrap("serve.model_done", "a recorded answer was given back", "bridge.model_calls", "_serve", AFTER, True),
     Wrap("serve.tool", "a recorded result is about to be given back", "bridge.tool_calls", "_serve", BEFORE, True),
     Wrap("serve.tool_done", "a recorded result was given back", "bridge.tool_calls", "_serve", AFTER, True),
+    # replies through integrations
+    Wrap("adapter.late", "an integration is about to be used, its adapters are not in place", "bridge.overrides", "install_late", BEFORE),
+    Wrap("adapter.late_done", "the adapters of an integration are in place", "bridge.overrides", "install_late", AFTER),
+    Wrap("deliver.begun", "a reply is due and nothing of it is recorded", "bridge.deliveries", "deliver", BEFORE),
+    Wrap("deliver.done", "a reply is recorded, or was given back", "bridge.deliveries", "deliver", AFTER),
+    Wrap("deliver.settling", "the turn has its answer, and its replies may be under way", "bridge.deliveries", "settle", BEFORE),
+    Wrap("deliver.settled", "every reply of the turn is recorded, and the run is not ended", "bridge.deliveries", "settle", AFTER),
     # persons
     Wrap("release.begun", "a decision is recorded and has not come into force", "bridge.launching", "released", BEFORE, True),
     Wrap("release.done", "a decision is in force", "bridge.launching", "released", AFTER, True),
@@ -161,6 +170,10 @@ SPIED = {
     "effect.tool.started": ("an effect has begun", "the line in the outside file"),
     "effect.tool.ending": ("an effect is about to be done", "the line in the outside file"),
     "effect.tool.ended": ("an effect is done and nobody knows", "the line in the outside file"),
+    "effect.delivery.starting": ("a reply is about to go out", "the line in the outside file"),
+    "effect.delivery.started": ("a reply is on its way", "the line in the outside file"),
+    "effect.delivery.ending": ("a reply is about to have arrived", "the line in the outside file"),
+    "effect.delivery.ended": ("a reply has arrived and nobody knows", "the line in the outside file"),
 }
 """Points inside what cannot be wrapped by name: statements of SQLite, syncs, swaps, effects."""
 

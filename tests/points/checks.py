@@ -24,15 +24,15 @@ def check(play: Play) -> None:
     check_record(play)
 
 
-BEGINS = {"effect.model.asking": "model", "effect.tool.starting": "tool"}
-ENDS = {"model": "effect.model.answering", "tool": "effect.tool.ended"}
+BEGINS = {"effect.model.asking": "model", "effect.tool.starting": "tool", "effect.delivery.starting": "delivery"}
+ENDS = {"model": "effect.model.answering", "tool": "effect.tool.ended", "delivery": "effect.delivery.ended"}
 
 
 def check_order(play: Play) -> None:
     """I1 in the trace of each life: an intent is durable before its effect, a result before the next intent is asked."""
     for trace in play.traces:
         passed: Counter[str] = Counter()
-        unrecorded = {"model": play.story.unrecorded if "off.begun:1" in trace else 0, "tool": 0}
+        unrecorded = {"model": play.story.unrecorded if "off.begun:1" in trace else 0, "tool": 0, "delivery": 0}
         for passage in trace:
             name = passage.rpartition(":")[0]
             passed[name] += 1
@@ -40,7 +40,7 @@ def check_order(play: Play) -> None:
                 kind = BEGINS[name]
                 begun = passed[f"begin_call.{kind}.committed"]
                 assert begun + unrecorded[kind] >= passed[name], f"{passage} came before its intent"
-            elif name in ("begin_call.model.asked", "begin_call.tool.asked"):
+            elif name in ("begin_call.model.asked", "begin_call.tool.asked", "begin_call.delivery.asked"):
                 for kind, end in ENDS.items():
                     ended = passed[f"finish_call.{kind}.committed"]
                     assert ended + unrecorded[kind] >= passed[end], f"{passage} came before the result of a {kind} call"
@@ -151,6 +151,6 @@ def check_record(play: Play) -> None:
     count -= play.story.unrecorded
     assert least <= count <= most, f"{count} requests, and the journal knows of {least} answers and {most} attempts"
     for name in play.story.effects:
-        begun: list[dict[str, Any]] = [c for c in found.calls if c["kind"] == "tool" and c["name"] in ("effect", "odd")]
+        begun: list[dict[str, Any]] = [c for c in found.calls if c["name"] in ("effect", "odd", "email_reply")]
         starts = sum(line.startswith("start ") for line in play.world.effects())
         assert starts <= sum(c["attempts"] for c in begun), f"an effect of {name} began without an intent"

@@ -250,15 +250,16 @@ def spy_on_syncs() -> None:
 
 
 def spy_on_effects() -> None:
-    moments = {b"start": ("effect.tool.starting", "effect.tool.started"), b"end": ("effect.tool.ending", "effect.tool.ended")}
+    moments = {b"start": ("starting", "started"), b"end": ("ending", "ended")}
 
     def writing(file, data):
         around_it = moments.get(bytes(data[:6]).partition(b" ")[0]) if bytes(data).endswith(f" {os.getpid()}\n".encode()) else None
+        kind = "delivery" if b" reply:" in bytes(data[:20]) else "tool"
         if around_it:
-            passed(around_it[0])
+            passed(f"effect.{kind}.{around_it[0]}")
         count = _really_write(file, data)
         if around_it:
-            passed(around_it[1])
+            passed(f"effect.{kind}.{around_it[1]}")
         return count
 
     os.write = writing

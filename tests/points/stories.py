@@ -7,6 +7,7 @@ A new capability adds a story here, and nothing else.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,7 @@ RESULT_A, RESULT_B = "result-of-a", "result-of-b"
 FAILED_B = "RepairableException: effect b failed"
 NO_ANSWER = "Model answered 418"
 WHILE_OFF = "said while it was off"
+UPDATED = "The update was sent."
 SEEN, NOT_SEEN = "The outside file has the line.", "The outside file has no line."
 
 
@@ -80,7 +82,8 @@ def effect_of(detail: dict[str, Any]) -> str:
     """The effect that this hold asks about."""
     asked = next(offer["call_id"] for offer in detail["decisions"] if offer["call_id"] and offer["allowed"])
     call = next(call for call in detail["calls"] if call["call_id"] == asked)
-    return str(call["arguments_masked"]["arg"])
+    arguments = call["arguments_masked"]
+    return f"reply:{arguments['text'].split()[0]}" if call["kind"] == "delivery" else str(arguments["arg"])
 
 
 def says(key: str, text: str, when: Callable[[Play], bool] = lambda play: True) -> Step:
@@ -158,6 +161,15 @@ def everything(play: Play) -> None:
         play.model.script(error(418), when=seen, repeat=True)
     play.model.script(use("effect", arg="b", raises="repairable"), when=RESULT_A, repeat=True)
     play.model.script(effect_a(play, gate=True), when=TEXT, repeat=True)
+
+
+def answers_a_mail(play: Play) -> None:
+    play.model.script(answer("all done"), when=UPDATED, repeat=True)
+    play.model.script(use("response", text="half way", break_loop=False), when=TEXT, repeat=True)
+
+
+def mails(play: Play) -> None:
+    play.client.mail(CHAT, TEXT, play.ids.setdefault("first", uuid.uuid4().hex))
 
 
 ODD = """
@@ -351,6 +363,15 @@ STORIES: dict[str, Story] = {
             only=("launch.late", "message.next_turn", "admit", "close_run"),
             plugins={"slow_end": {"extensions/python/monologue_end/_99_slow_end.py": SLOW_END}},
             env=slow_end_env,
+        ),
+        Story(
+            "delivered",
+            "a mail is answered by an update in the middle and by the answer: each is sent once, whatever the moment",
+            answers_a_mail,
+            (Step("first", lambda play: True, mails),),
+            ((TEXT,), (UPDATED,)),
+            answers=("half way", "all done"),
+            effects={"reply:half": 1, "reply:all": 1},
         ),
         Story(
             "stop",

@@ -21,7 +21,7 @@ def error_text(e: BaseException) -> str:
     return str(e)
 
 
-def format_error(e: BaseException) -> str:
-    """The error's own line first, then the whole traceback."""
+def format_error(e: BaseException, start_entries: int = 20, end_entries: int = 15, error_message_position: str = "top") -> str:
+    """The error's own line first, then the whole traceback; this host cuts none."""
     lines = traceback.format_exception(e)
     return f"{lines[-1].strip()}\n\n{''.join(lines[:-1]).rstrip()}"

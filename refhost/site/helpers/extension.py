@@ -92,14 +92,14 @@ class Extension:
 
 
 async def call_extensions_async(extension_point: str, agent: Agent | None = None, **kwargs: Any) -> None:
-    for cls in _get_extension_classes(extension_point, agent=agent):
+    for cls in _get_extension_classes(extension_point, agent=agent, **kwargs):
         result = cls(agent=agent).execute(**kwargs)
         if isinstance(result, Awaitable):
             await result
 
 
 def call_extensions_sync(extension_point: str, agent: Agent | None = None, **kwargs: Any) -> None:
-    for cls in _get_extension_classes(extension_point, agent=agent):
+    for cls in _get_extension_classes(extension_point, agent=agent, **kwargs):
         result = cls(agent=agent).execute(**kwargs)
         if isinstance(result, Awaitable):
             raise ValueError(f"{cls.__name__} is asynchronous, but its point is not.")
