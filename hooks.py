@@ -25,8 +25,8 @@ def uninstall():
     lifecycle.leave()
 
 
-def save_plugin_config(settings=None, **kwargs):
+def save_plugin_config(settings=None, project_name="", agent_profile="", **kwargs):
     """Refuse settings that are not what they must be; the host then writes nothing."""
     from usr.plugins.durable_execution.bridge import settings as own
 
-    return own.checked(settings or {})
+    return own.checked(settings or {}, scoped=bool(project_name or agent_profile))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded
 from ..journal.records import Admitted, ResumePoint, Run, RunState
-from . import deliveries, notify, persons, waiting
+from . import deliveries, notify, paths, persons, settings, waiting
 from .session import Message, Phase, Session
 
 if TYPE_CHECKING:
@@ -108,6 +108,8 @@ def _is_recorded(active: Activation, ctx: Any) -> bool:
         return False
     if ctx.id in active.sessions:
         return True
+    if not paths.is_switched_on_for(ctx.agent0):  # its steps would pass unseen
+        return False
     _let_close(active, ctx)
     if ctx.is_running():  # it ran before we were switched on: protected from its next message
         active.unprotected.add(ctx.id)
@@ -161,9 +163,6 @@ def _repeat(active: Activation, session: Session | None, ctx: Any, run: Run) -> 
     return active.answer(f"This message was already handled; its run is {run.state.value}.")
 
 
-MODE = {"on_restart": "auto", "interrupted_tool_call": "hold", "interrupted_model_call": "hold", "live_unknown": "tell"}
-
-
 def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None:
     projector = active.projector(ctx.id)
     point = projector.project(ctx, {})
@@ -195,7 +194,7 @@ def _admitted(active: Activation, ctx: Any, msg: Any, point: ResumePoint) -> Adm
         msg.id,
         content_of(msg),
         title=ctx.name or active.journal.masker.text(msg.message)[:80],  # masked before it is cut
-        mode=MODE,
+        mode=mode_of(ctx),
         point=point,
         claim_waiting=(ctx.id, msg.id) in active.claiming,
     )
@@ -204,6 +203,16 @@ def _admitted(active: Activation, ctx: Any, msg: Any, point: ResumePoint) -> Adm
     except CommitTimeout:
         future.add_done_callback(lambda late: _withdraw(active, late))
         raise
+
+
+def mode_of(ctx: Any) -> dict[str, str]:
+    """How this run behaves, by the chat's project and profile as they are set now. What is set wrongly is said in the chat."""
+    mode, problems = settings.mode_for(ctx.agent0)
+    for problem in problems:
+        ident = f"durable-setting-{problem}"
+        if not any(item.id == ident for item in ctx.log.logs):
+            notify.warn(ctx, "A setting of Durable Execution cannot be used", problem, ident)
+    return mode
 
 
 def _is_orphan(active: Activation, run: Run) -> bool:

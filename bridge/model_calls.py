@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+from ..journal.modes import HOSTED_TOOLS
 from ..journal.records import Call, Outcome, Permission, Serve
-from . import deliveries, messages, outcomes
+from . import deliveries, hosted, messages, outcomes
 from .session import Binding, Session, bound, current_call, of_agent
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ async def call_start(active: Activation, data: dict[str, Any]) -> None:
         arguments={"model": name, "prompt": _prompt_digest(kwargs.get("messages") or [])},
         permission=Permission(None, None),
         unservable=_unservable,
+        extra={HOSTED_TOOLS: hosted.are_offered(data["args"][0], kwargs)},
     )
     if isinstance(step, Serve):
         await _serve(session, agent, step.call, data)

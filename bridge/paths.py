@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from ..journal.store.heads import elsewhere
 
@@ -38,3 +39,10 @@ def other_heads() -> tuple[Path, ...]:
 def is_switched_on() -> bool:
     """Read the toggle files themselves: a cache of the host may be behind a hand's change."""
     return not (ROOT / ".toggle-0").exists()
+
+
+def is_switched_on_for(agent: Any) -> bool:
+    """Whether the host calls our hooks for this agent: a project or a profile may have the plugin switched off for itself."""
+    from helpers import plugins
+
+    return PLUGIN in plugins.get_enabled_plugins(agent)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..journal.attempts import Completion, may_load
 from ..journal.errors import Corrupt, Unavailable
 from ..journal.records import Call, Hold, HoldReason, Permission, Run, RunState
+from ..journal.recovery import Restart
 from . import messages, notify, restoring, standing, stopping, waiting
 from .projection import Point, rebuild
 from .session import Message, Phase, Session
@@ -69,12 +70,27 @@ def _take_up(active: Activation, run: Run) -> Session:
         return hold(active, run, *problem, {})
     if not active.live:
         rebuild_chat(session, point)
-    why = None if run.state is RunState.HELD else journal.classify(run.run_id, lambda call: _permission_now(active, call))
-    settled = journal.settle(run.run_id, why).result(waiting.PATIENT_S)
+    if run.state is RunState.HELD:
+        next_ = Restart()
+    else:
+        next_ = journal.after_restart(run.run_id, lambda call: _permission_now(active, call))
+    if next_.ends:
+        return _end(active, session)
+    settled = journal.settle(run.run_id, next_.hold).result(waiting.PATIENT_S)
     if settled.state is RunState.HELD:
         session.wait_for_person(settled)
     else:
         session.run, session.phase = settled, Phase.READY
+    return session
+
+
+def _end(active: Activation, session: Session) -> Session:
+    """The mode `off`: nothing more of this run goes on. Its chat is told first, so that a further kill only repeats the telling."""
+    ctx = session.context()
+    if ctx is not None:
+        stopping.tell(active, session, ctx, None, from_point=not active.live, note=stopping.ENDED_BY_SETTING)
+    ended = active.journal.stop_run(session.run.run_id, "on_restart: off", stopping.ENDED_BY_SETTING).result(waiting.PATIENT_S)
+    session.end(ended, "stopped", stopping.ENDED_BY_SETTING)
     return session
 
 

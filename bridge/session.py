@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
 from ..journal.ids import CallId, InputId
+from ..journal.modes import Mode
 from ..journal.records import (
     Call,
     CallKey,
@@ -121,6 +122,11 @@ class Session:
     def chat_id(self) -> str:
         return self.run.chat_id
 
+    @property
+    def mode(self) -> Mode:
+        """What was chosen for this run when it was admitted."""
+        return Mode.of(self.run.mode)
+
     def context(self) -> Any:
         """The host's chat, or None when it is gone."""
         from agent import AgentContext
@@ -212,6 +218,13 @@ class Session:
         )
         if held.hold is not None:
             await self._park()
+
+    async def hold_open(self, call: Call, why: str) -> None:
+        """Hold the run for a living step that ended without proof, and wait here; then the planner is asked about it again."""
+        try:
+            await self._hold(HoldReason.OUTCOME_UNKNOWN, call.call_id, why)
+        except JournalError as error:
+            raise notify.stopped(str(error)) from error
 
     def passed_cursor(self) -> None:
         """The run made progress of its own, waits, or is over: the next one may be launched."""

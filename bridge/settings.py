@@ -1,33 +1,98 @@
-"""The plugin's settings, typed and checked. Secrets never stand here (environment only)."""
+"""The plugin's settings, typed and checked. Secrets never stand here (environment only).
+
+What cannot be used is said by name, and its own default is taken: a wrong word never changes another setting.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from ..journal.modes import DEFAULTS as MODES
+from ..journal.modes import VALUES
 from . import notify, paths
 
-DEFAULTS: dict[str, Any] = {"backend": "sqlite", "resume_parallel": 2, "retention_runs": 100, "retention_days": 30}
+DEFAULTS: dict[str, Any] = {"backend": "sqlite", "resume_parallel": 2, "retention_runs": 100, "retention_days": 30, **MODES}
 _NUMBERS = {"resume_parallel": (1, 16), "retention_runs": (1, 100_000), "retention_days": (1, 3650)}
+_WORDS: Mapping[str, tuple[str, ...]] = {"backend": ("sqlite",), **VALUES}
 
 
 def load() -> dict[str, Any]:
-    """The settings in force: the host's stored ones over our defaults; a broken value falls back."""
+    """The settings in force for everything: the host's stored ones over our defaults."""
+    chosen, problems = usable(_stored(None))
+    for problem in problems:
+        notify.write(f"{problem} {_used(problem)}")
+    return chosen
+
+
+def mode_for(agent: Any) -> tuple[dict[str, str], list[str]]:
+    """How runs of this agent's chat behave from now on; and what of it cannot be used.
+
+    What its project or profile says counts before what is said for all; what none of them says is the default.
+    """
+    for_all, for_this = _stored(None), _stored(agent)
+    chosen, problems = usable({**for_all, **for_this} if isinstance(for_all, Mapping) and isinstance(for_this, Mapping) else for_this)
+    mine = [problem for problem in problems if problem.split()[0] not in _NUMBERS]
+    return {name: chosen[name] for name in MODES}, [f"{problem} {_used(problem)}" for problem in mine]
+
+
+def checked(values: Mapping[str, Any], *, scoped: bool = False) -> dict[str, Any]:
+    """Return what is to be saved, or raise ValueError that names what cannot be used and what is allowed.
+
+    `scoped`: for a project or a profile. It keeps what it says of the modes, and nothing else can differ there.
+    """
+    chosen, problems = usable({name: value for name, value in values.items() if name in MODES} if scoped else values)
+    if problems:
+        raise ValueError(" ".join(problems))
+    return {name: chosen[name] for name in MODES if name in values} if scoped else chosen
+
+
+def usable(values: object) -> tuple[dict[str, Any], list[str]]:
+    """Complete settings, and a sentence for each that is not what it must be."""
+    if not isinstance(values, Mapping):
+        return dict(DEFAULTS), [_NO_SETTINGS]
+    result, problems = dict(DEFAULTS), []
+    for name in DEFAULTS:
+        if name not in values:
+            continue
+        value = _meant(name, values[name])
+        if (problem := _problem(name, value)) is not None:
+            problems.append(problem)
+        else:
+            result[name] = value
+    return result, problems
+
+
+_NO_SETTINGS = "The saved settings cannot be read."
+
+
+def _stored(agent: Any) -> object:
+    """What the host keeps for this agent's project and profile, or for all. A file that cannot be read is no settings at all."""
     from helpers import plugins
 
     try:
-        return checked(plugins.get_plugin_config(paths.PLUGIN) or {})
-    except ValueError as error:
-        notify.write(f"{error} The defaults are used.")
-        return dict(DEFAULTS)
+        return plugins.get_plugin_config(paths.PLUGIN, agent=agent) or {}
+    except Exception as error:  # it was edited by hand: whatever it does to the host's reader, chats go on
+        notify.write(f"The settings of Durable Execution cannot be read ({type(error).__name__}).")
+        return None
 
 
-def checked(values: dict[str, Any]) -> dict[str, Any]:
-    """Return complete settings, or raise ValueError that names the setting and what is allowed."""
-    result = {**DEFAULTS, **{key: value for key, value in values.items() if key in DEFAULTS}}
-    if result["backend"] != "sqlite":
-        raise ValueError("backend must be sqlite.")
-    for name, (low, high) in _NUMBERS.items():
-        value = result[name]
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise ValueError(f"{name} must be a whole number from {low} to {high}.")
-    return result
+def _meant(name: str, value: object) -> object:
+    """`off` without quotes is `false` to a YAML reader."""
+    return "off" if value is False and "off" in _WORDS.get(name, ()) else value
+
+
+def _problem(name: str, value: object) -> str | None:
+    if name in _NUMBERS:
+        low, high = _NUMBERS[name]
+        fits = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+        return None if fits else f"{name} must be a whole number from {low} to {high}."
+    words = _WORDS[name]
+    if isinstance(value, str) and value in words:
+        return None
+    return f"{name} must be {' or '.join([', '.join(words[:-1]), words[-1]] if len(words) > 1 else words)}."
+
+
+def _used(problem: str) -> str:
+    name = problem.split()[0]
+    return f"{DEFAULTS[name]} is used." if name in DEFAULTS else "The defaults are used."

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from .session import Session
 
 NOTE = "A person stopped this turn. Nothing more of it runs."
+ENDED_BY_SETTING = "Agent Zero was restarted during this turn, and the turn is not continued (on_restart: off). Nothing more of it runs."
 UNKNOWN = "It is unknown whether these steps happened, check before you run them again: "
 
 
-def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, from_point: bool) -> None:
+def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, from_point: bool, note: str = NOTE) -> None:
     """Complete the chat's history after a Stop and write the host's file."""
     from helpers import persist_chat
 
@@ -32,9 +33,9 @@ def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, f
     touched = kept_as_is or not left_alone
     masker = active.journal.masker
     unknown = [standing.named(masker, c) for c in calls if c.outcome in (None, Outcome.UNKNOWN) and not c.key.kind.is_inference]
-    text = f"{NOTE} {UNKNOWN}{'; '.join(unknown)}." if unknown else NOTE
+    text = f"{note} {UNKNOWN}{'; '.join(unknown)}." if unknown else note
     if kept_as_is:
-        text = text.replace(NOTE, f"{restoring.ENDED}{restoring.results(active, calls, ctx)}")
+        text = text.replace(note, f"{restoring.ENDED}{restoring.results(active, calls, ctx)}")
     if touched:
         agent = ctx.agent0
         if from_point:
@@ -45,7 +46,7 @@ def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, f
         content = agent.parse_prompt("fw.warning.md", message=text)
         agent.hist_add_message(False, content=content, id=_note_id(session.run))
     kept = f" {offered} kept message(s) were not sent: send them again if you still want them." if offered else ""
-    notify.inform(ctx, "Run stopped", f"{NOTE if touched else text} Records stay.{kept}")
+    notify.inform(ctx, "Run stopped", f"{note if touched else text} Records stay.{kept}")
     ctx.log.set_initial_progress()
     if touched:
         persist_chat.save_tmp_chat(ctx)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from .activation import Activation
 
 TOLD = "The outcome of this step is unknown: {why}. It may have happened and may still be running. Check before you run it again."
+HELD = "There was {why}. The step may have happened and may still be running. Nothing was repeated."
+_ASK_AGAIN: Any = object()
 _LEAVES_OPEN = {"browser": "open browser pages"}
 _NOT_CARRIED = {"agent", "log", "loop_data", "args", "message", "name", "method", "progress", "execute", "after_execution"}
 
@@ -68,22 +70,28 @@ async def _run(
     now = active.journal.clock.now()
     target = policies.wait_target(kwargs, now) if tool.name == policies.WAIT else None
     session.just_delivered.clear()
-    step = await session.begin(
-        session.tool_key(),
-        name=name,
-        identity_of={"name": name, "arguments": kwargs},
-        arguments=kwargs,
-        permission=policies.permission(tool, agent.context, active.replay_pins, paths.host_root()),
-        unservable=_unservable,
-        extra={"until": target} if target else None,
-    )
+    key, response = session.tool_key(), _ASK_AGAIN
+
+    async def begin() -> Proceed | Serve:
+        return await session.begin(
+            key,
+            name=name,
+            identity_of={"name": name, "arguments": kwargs},
+            arguments=kwargs,
+            permission=policies.permission(tool, agent.context, active.replay_pins, paths.host_root()),
+            unservable=_unservable,
+            extra={"until": target} if target else None,
+        )
+
+    step = await begin()
     session.open_tool = OpenTool(tool)
     try:
-        if isinstance(step, Serve):
-            setattr(tool, quiet.SERVED, True)
-            response = await _serve(session, agent, tool, step.call)
-        else:
-            response = await _live(active, session, tool, step, execute, kwargs)
+        while response is _ASK_AGAIN:
+            if isinstance(step, Serve):
+                setattr(tool, quiet.SERVED, True)
+                response = await _serve(session, agent, tool, step.call)
+            elif (response := await _live(active, session, tool, step, execute, kwargs)) is _ASK_AGAIN:
+                step = await begin()  # a person decided about it
     except BaseException:
         session.open_tool = None
         raise
@@ -99,6 +107,7 @@ async def _live(
     execute: Callable[..., Awaitable[Any]],
     kwargs: dict[str, Any],
 ) -> Any:
+    """Run the effect and save how it ended. `_ASK_AGAIN`: that proves nothing, and a person has decided about it meanwhile."""
     from helpers.errors import InterventionException
     from helpers.tool import Response
 
@@ -119,6 +128,9 @@ async def _live(
         if not outcomes.proves_nothing(error) or not active.is_on:
             await session.finish(step.call, Outcome.ERROR, outcomes.describe(error), extra={})
             raise
+        if session.mode.holds_live:
+            await session.hold_open(step.call, HELD.format(why=_why(error)))
+            return _ASK_AGAIN
         response = Response(message=TOLD.format(why=_why(error)), break_loop=False)
         await session.finish(step.call, Outcome.UNKNOWN, _kept(tool, response, before), extra={})
         return response
@@ -127,10 +139,15 @@ async def _live(
 
 
 def _unservable(call: Call) -> str:
-    if call.outcome not in (Outcome.OK, Outcome.UNKNOWN):
+    if call.outcome not in (Outcome.OK, Outcome.UNKNOWN) or _is_report(call):
         return ""
     whole = isinstance(call.value, dict) and call.value.get("servable", False)
     return "" if whole else "The saved result of this step cannot be given back."
+
+
+def _is_report(call: Call) -> bool:
+    """The engine's own words about a step that a restart cut off, in the mode `report`."""
+    return call.outcome is Outcome.UNKNOWN and isinstance(call.value, dict) and call.value.keys() == {"text"}
 
 
 async def _serve(session: Session, agent: Any, tool: Any, call: Call) -> Any:
@@ -141,6 +158,9 @@ async def _serve(session: Session, agent: Any, tool: Any, call: Call) -> Any:
     if call.outcome is Outcome.CONFIRMED:
         _show(tool, {"content": str(value)})
         return Response(message=str(value), break_loop=tool.name == "response")
+    if _is_report(call):
+        _show(tool, {"content": value["text"]})
+        return Response(message=value["text"], break_loop=False)
     if call.outcome is Outcome.ERROR:
         raise outcomes.rebuild(value)
     if call.outcome is Outcome.INTERRUPTED:

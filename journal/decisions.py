@@ -24,7 +24,9 @@ from .errors import (
     UnknownCall,
 )
 from .ids import CallId, Digest, RunId
-from .records import Call, Choice, Decision, Hold, HoldReason, Outcome, Run, RunState
+from .modes import Mode
+from .planner import is_reported
+from .records import Call, CallKind, Choice, Decision, Hold, HoldReason, Outcome, Run, RunState
 from .runs import Scribe
 from .store.base import Reader
 
@@ -77,10 +79,16 @@ def offers(run: Run, all_calls: Sequence[Call]) -> list[Offer]:
     shown = [_about_call(run, call, choice) for call in asked for choice in _THREE]
     if run.hold is not None and run.hold.reason in _PREVIEW_OF_RUN and not asked and not run.damaged:
         shown.append(_offer(run, None, Choice.NEW_ATTEMPT, "", _PREVIEW_OF_RUN[run.hold.reason]))
-    resume_why = _why_no_resume(run, all_calls, asked)
-    shown.append(_offer(run, None, Choice.RESUME, resume_why, "The run goes on from the last saved step."))
+    told = [call for call in asked if is_reported(call, Mode.of(run.mode))] if _asks_only(run) else []
+    resume_why = _why_no_resume(run, all_calls, [call for call in asked if call not in told])
+    shown.append(_offer(run, None, Choice.RESUME, resume_why, f"{_PREVIEW_RESUME}{_PREVIEW_TOLD if told else ''}"))
     shown.append(_offer(run, None, Choice.STOP, "", "Nothing more will run. Records stay."))
     return shown
+
+
+def _asks_only(run: Run) -> bool:
+    """Whether it was the restart alone that asked: then what is reported to the model needs no word of a person."""
+    return run.hold is not None and run.hold.reason is HoldReason.ASK
 
 
 def asked_calls(run: Run, all_calls: Sequence[Call]) -> list[Call]:
@@ -105,10 +113,20 @@ def _is_unknown(call: Call, hold: Hold) -> bool:
     return undecided and (call.permission.policy is None or call.call_id == hold.call_id)
 
 
+def is_cut_off(call: Call, hold: Hold) -> bool:
+    """A model call without an answer that this hold asks about: only a grant lets it be asked again."""
+    asked = hold.reason is HoldReason.MODEL_INTERRUPTED or (hold.reason is HoldReason.ASK and hold.call_id == call.call_id)
+    is_open = call.outcome is None and not call.abandoned and call.allowance == 0
+    return asked and is_open and call.key.kind is CallKind.MODEL
+
+
 def _is_unservable(call: Call, hold: Hold) -> bool:
     return call.call_id == hold.call_id and call.outcome not in (None, Outcome.CONFIRMED)
 
 
+_CUT_OFF = "The model call was cut off. Allow another attempt instead."
+_PREVIEW_RESUME = "The run goes on from the last saved step."
+_PREVIEW_TOLD = " The model is told that the step without result may have happened."
 _PREVIEW_FROM_STEP = "The run starts over from this step. What was done since may happen twice; its records stay."
 _TWICE_SINCE = "What came after it may happen twice."
 _PREVIEW_OF_RUN: Mapping[HoldReason, str] = {
@@ -159,12 +177,14 @@ def _why_no_resume(run: Run, all_calls: Sequence[Call], asked: Sequence[Call]) -
     if asked:
         numbers = [number for number, call in enumerate(all_calls, 1) if call in asked]
         return f"Step {numbers[0]} is still unknown."
+    if any(is_cut_off(call, run.hold) for call in all_calls):
+        return _CUT_OFF
     if run.hold.reason in RESUMABLE:
         return ""
     if run.hold.reason in RESTORABLE:
         return "First choose the state to go on from. Nothing was changed so far."
     if run.hold.reason is HoldReason.MODEL_INTERRUPTED:
-        return "The model call was cut off. Allow another attempt instead."
+        return _CUT_OFF
     return "This does not settle why the run is on hold."
 
 

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from . import calls, codec, runs
-from .decisions import check_version, is_repeated
+from .decisions import check_version, is_cut_off, is_repeated
 from .errors import NotAllowed, RunEnded, UnknownCall
-from .ids import CallId, RunId
-from .records import Call, HoldReason, Run, RunState
+from .ids import CallId, RunId, named
+from .records import Call, Run, RunState
 from .runs import Scribe
 
 MOST_ATTEMPTS = 3
+POLICY = "interrupted_model_call: retry"
+"""Where a grant comes from that no person gave."""
 
 
 def grantable(run: Run, call: Call) -> bool:
     """Whether this call is a cut-off model call that the run is held for."""
-    held = run.hold is not None and run.hold.reason is HoldReason.MODEL_INTERRUPTED and not run.damaged
-    return held and call.outcome is None and not call.abandoned and call.allowance == 0 and call.key.kind.is_inference
+    return run.hold is not None and not run.damaged and is_cut_off(call, run.hold)
+
+
+def by_policy(scribe: Scribe, call: Call) -> Call:
+    """Allow one more attempt, since the run's mode says so; it stands in the record as any other grant."""
+    calls.allow(scribe, call, 1)
+    run = runs.load(scribe.tx, call.run_id)
+    request_id = named(call.call_id, POLICY)
+    seq = scribe.event("granted", run.run_id, call_id=call.call_id, version=run.version, attempts=1)
+    _keep(scribe, run, call.call_id, 1, request_id=request_id, request=request_id, origin=POLICY, seq=seq)
+    return calls.load_call(scribe.tx, call.call_id)
 
 
 def grant(scribe: Scribe, run_id: RunId, version: int, call_id: CallId, attempts: int, request_id: str, origin: str) -> Run:
@@ -37,16 +48,10 @@ def grant(scribe: Scribe, run_id: RunId, version: int, call_id: CallId, attempts
     calls.allow(scribe, call, attempts)
     after = runs.move(scribe, run, RunState.QUEUED, "run_released", recoveries=0)
     seq = scribe.event("granted", run_id, call_id=call_id, version=after.version, attempts=attempts)
-    scribe.tx.change(
-        "add_grant",
-        request_id=request_id,
-        run_id=run_id,
-        call_id=call_id,
-        attempts=attempts,
-        origin=origin,
-        request=request,
-        version=after.version,
-        seq=seq,
-        now=scribe.now,
-    )
+    _keep(scribe, after, call_id, attempts, request_id=request_id, request=request, origin=origin, seq=seq)
     return after
+
+
+def _keep(scribe: Scribe, run: Run, call_id: CallId, attempts: int, **words: str | int) -> None:
+    row = {"run_id": run.run_id, "call_id": call_id, "attempts": attempts, "version": run.version, "now": scribe.now}
+    scribe.tx.change("add_grant", **row, **words)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from enum import Enum
 
 from .evidence import Found
-from .records import Call, HoldReason, Permission
+from .modes import CAREFUL, HOSTED_TOOLS, Mode
+from .records import Call, CallKind, HoldReason, Permission
 from .replay import KEY_UNTIL, Allowlist, Policy, Repeat, policy_for
 
 
@@ -17,10 +18,14 @@ class Next(Enum):
     REPLAY = "replay"
     CHECK = "check"
     RECONCILE = "reconcile"
+    REPORT = "report"
+    RETRY = "retry"
 
 
-def next_step(call: Call, now: Permission, allowlist: Allowlist, at: int, found: Found | None = None) -> Next | HoldReason:
-    """CONTRACT §4, in order. Silence proves nothing (I3): what is not listed waits for a person.
+def next_step(
+    call: Call, now: Permission, allowlist: Allowlist, at: int, found: Found | None = None, mode: Mode = CAREFUL
+) -> Next | HoldReason:
+    """CONTRACT §4, in order. Silence proves nothing (I3): what is not listed waits for a person, or as the run's mode says.
 
     `at` is the moment of asking, `found` what a check answered, where one was asked.
     """
@@ -28,11 +33,24 @@ def next_step(call: Call, now: Permission, allowlist: Allowlist, at: int, found:
         return Next.SERVE
     if call.lossy and not call.key.kind.is_inference:
         # Before any permission: its real arguments are gone, so it can never be dispatched from the record.
-        return HoldReason.MASKED_VALUE_LOST
+        return Next.REPORT if is_reported(call, mode) else HoldReason.MASKED_VALUE_LOST
     if call.allowance > 0:
         return Next.ALLOWED
     policy = policy_for(call.permission, now, allowlist)
-    return (policy and _by_policy(call, policy, at, found)) or without_proof(call)
+    return (policy and _by_policy(call, policy, at, found)) or _by_mode(call, mode) or without_proof(call)
+
+
+def _by_mode(call: Call, mode: Mode) -> Next | None:
+    """What was chosen for the run. Nothing of it is repeated: the model is told, or asked once more."""
+    if is_reported(call, mode):
+        return Next.REPORT
+    is_first = call.attempts == 1 and call.extra.get(HOSTED_TOOLS) is False  # what a hosted tool did, nobody recorded
+    return Next.RETRY if mode.retries and call.key.kind is CallKind.MODEL and is_first else None
+
+
+def is_reported(call: Call, mode: Mode) -> bool:
+    """A tool that was begun; what a person allowed, or what never started, is no news for a model."""
+    return mode.reports and call.key.kind is CallKind.TOOL and call.attempts > 0 and call.allowance == 0
 
 
 def _by_policy(call: Call, policy: Policy, at: int, found: Found | None) -> Next | None:

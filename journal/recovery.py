@@ -6,13 +6,14 @@ The living run and the scan after a restart ask the same planner. Nothing is sta
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from . import attempts, calls, codec, runs
+from . import attempts, calls, codec, grants, runs
 from .calls import Evidence, Intent, Result
 from .errors import KeyReused, NotRunning
 from .ids import CallId, RunId
 from .masking import has_hidden
+from .modes import CAREFUL, REPORTED, Mode
 from .planner import Next, next_step, without_proof
 from .records import Call, Held, Hold, HoldReason, Outcome, Permission, Proceed, Run, RunState, Serve, Step
 from .replay import Allowlist
@@ -42,7 +43,8 @@ def begin_call(
         raise KeyReused(run_id, intent.key)
     if call.identity != intent.identity:
         return _hold(scribe, call, HoldReason.DIVERGED, recorded=_side(call), now=_side_of(intent))
-    return _go_on(scribe, call, token, intent.permission, allowlist, evidence)
+    mode = Mode.of(runs.mode_of(scribe.tx, run_id)) if call.outcome is None else CAREFUL
+    return _go_on(scribe, call, token, intent.permission, allowlist, evidence, mode)
 
 
 def lose_call(
@@ -88,10 +90,12 @@ def _asks_for_hidden(tx: Reader, run_id: RunId, cursor: int, intent: Intent) -> 
     return served and has_hidden(intent.arguments.value)
 
 
-def _go_on(scribe: Scribe, call: Call, token: int, now: Permission, allowlist: Allowlist, evidence: Evidence | None) -> Step:
+def _go_on(
+    scribe: Scribe, call: Call, token: int, now: Permission, allowlist: Allowlist, evidence: Evidence | None, mode: Mode = CAREFUL
+) -> Step:
     if evidence is not None and call.outcome is None:
         calls.keep_finding(scribe, call, evidence)
-    match next_step(call, now, allowlist, scribe.now, evidence.found if evidence else None):
+    match next_step(call, now, allowlist, scribe.now, evidence.found if evidence else None, mode):
         case Next.SERVE:
             return Serve(calls.serve(scribe, call))
         case Next.ALLOWED:  # the permission is used up: after another end a person is asked
@@ -106,6 +110,12 @@ def _go_on(scribe: Scribe, call: Call, token: int, now: Permission, allowlist: A
         case Next.RECONCILE if evidence is not None:
             calls.record(scribe, call, evidence.result)
             return Serve(calls.serve(scribe, calls.load_call(scribe.tx, call.call_id)))
+        case Next.REPORT:
+            calls.record(scribe, call, Result(Outcome.UNKNOWN, codec.body({"text": REPORTED}), False, ""))
+            return Serve(calls.serve(scribe, calls.load_call(scribe.tx, call.call_id)))
+        case Next.RETRY:
+            runs.progressed(scribe, call.run_id)
+            return Proceed(calls.again(scribe, grants.by_policy(scribe, call), token, "allowed"), replayed=True)
         case Next():  # nobody asked the check that it needs
             return _hold(scribe, call, without_proof(call))
         case reason:
@@ -126,10 +136,33 @@ def _side_of(intent: Intent) -> dict[str, object]:
     return {"name": intent.name, "arguments": intent.arguments.value}
 
 
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """What becomes of an unfinished run after a restart: it waits for a person, ends, or goes on."""
+
+    hold: Hold | None = None
+    ends: bool = False
+
+
+def after_restart(tx: Reader, run_id: RunId, permission_now: Callable[[Call], Permission], allowlist: Allowlist, at: int) -> Restart:
+    """`classify`, and what was chosen for a restart. A run that a person let go on is not asked about again. Reads only."""
+    why = classify(tx, run_id, permission_now, allowlist, at)
+    mode = Mode.of(runs.mode_of(tx, run_id))
+    if not (mode.asks or mode.ends) or runs.was_released(tx, run_id):
+        return Restart(why)
+    if mode.ends:
+        return Restart(ends=True)
+    if why is None or why.reason in (HoldReason.OUTCOME_UNKNOWN, HoldReason.MODEL_INTERRUPTED):
+        return Restart(Hold(HoldReason.ASK, why.call_id if why else None))
+    return Restart(why)
+
+
 def classify(tx: Reader, run_id: RunId, permission_now: Callable[[Call], Permission], allowlist: Allowlist, at: int) -> Hold | None:
     """Why this run must wait for a person, or None if it may go on. Reads only."""
-    for call in calls.open_calls(tx, run_id):
-        reason = next_step(call, permission_now(call), allowlist, at)
+    still_open = calls.open_calls(tx, run_id)
+    mode = Mode.of(runs.mode_of(tx, run_id)) if still_open else CAREFUL
+    for call in still_open:
+        reason = next_step(call, permission_now(call), allowlist, at, mode=mode)
         if isinstance(reason, HoldReason):
             return Hold(reason, call.call_id)
     return None

@@ -159,6 +159,20 @@ def ended_in_last_boot(tx: Reader, boot_id: str) -> list[Run]:
     return [from_row_any(row) for row in tx.all("ended_in_last_boot", boot_id=boot_id)]
 
 
+def mode_of(tx: Reader, run_id: RunId) -> dict[str, Any]:
+    """What was chosen for this run when it was admitted."""
+    row = tx.one("mode_of_run", run_id=run_id)
+    if row is None:
+        raise UnknownRun(run_id)
+    return _dict(row["mode"])
+
+
+def was_released(tx: Reader, run_id: RunId) -> bool:
+    """Whether a person let this run go on, and nothing has taken it up since."""
+    row = tx.one("last_move_of_run", run_id=run_id)
+    return row is not None and row["kind"] == "run_released"
+
+
 def chat_of(tx: Reader, run_id: RunId) -> ChatId:
     row = tx.one("run_fence", run_id=run_id)
     if row is None:

@@ -62,6 +62,7 @@ from .records import (
     Selection,
     Step,
 )
+from .recovery import Restart
 from .replay import NOTHING, Allowlist
 from .retention import Policy
 from .runs import Scribe
@@ -350,6 +351,11 @@ class Journal(Reading):
     def classify(self, run_id: str, permission_now: Callable[[Call], Permission]) -> Hold | None:
         """Why a run must wait for a person, or None: the same planner that `begin_call` asks."""
         return self._store.read(lambda tx: recovery.classify(tx, RunId(run_id), permission_now, self.allowlist, self.clock.now()))
+
+    def after_restart(self, run_id: str, permission_now: Callable[[Call], Permission]) -> Restart:
+        """`classify`, and what was chosen for a restart when the run was admitted."""
+        at = self.clock.now()
+        return self._store.read(lambda tx: recovery.after_restart(tx, RunId(run_id), permission_now, self.allowlist, at))
 
     def suspend_run(self, run_id: str, token: int, permission_now: Callable[[Call], Permission]) -> Future[Run]:
         """The task of a living run ended and the run did not: held if anything is unknown by now, else queued."""

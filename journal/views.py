@@ -16,6 +16,7 @@ from .errors import RecordCorrupt
 from .evidence import FROM_CHECK, Found
 from .ids import RunId
 from .masking import Masker
+from .modes import DEFAULTS
 from .records import Call, CallKind, HoldReason, InputState, Outcome, Run, RunState
 from .replay import KEY_UNTIL, idempotency_key
 from .store.base import Reader, Row
@@ -208,6 +209,7 @@ def run_view(tx: Reader, run_id: RunId, *, masker: Masker, boot_id: str, now: in
     ]
     return {
         "run": run_summary(run, masker) | _place(tx, run.run_id, run.chat_id, run.title, run.parent_call_id, masker),
+        "mode": {name: run.mode.get(name, default) for name, default in DEFAULTS.items()},
         "calls": views,
         "children": [_child(child, masker) for child in below],
         "decisions": [_offer(offer) for offer in decisions.offers(run, all_calls)],

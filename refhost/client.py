@@ -116,6 +116,14 @@ class Client:
     def delete_plugin(self, plugin: str) -> Any:
         return self.call("plugins", {"action": "delete_plugin", "plugin_name": plugin})
 
+    def configure(self, settings: dict[str, Any], *, project: str = "", plugin: str = "durable_execution") -> Reply:
+        """Save settings as the configuration screen does: for a project, or for all."""
+        scope = {"project_name": project, "agent_profile": ""}
+        return self.ask("plugins", {"action": "save_config", "plugin_name": plugin, **scope, "settings": settings})
+
+    def activate_project(self, chat: str, project: str) -> Any:
+        return self.call("projects", {"action": "activate", "context_id": chat, "name": project})
+
     # Looking and waiting
 
     def poll(self, chat: str = "", log_from: int = 0) -> dict[str, Any]:

@@ -35,9 +35,9 @@ MUTANTS = (
     Mutant(
         "the effect comes before its intent",
         "bridge/tool_calls.py",
-        "    session.just_delivered.clear()\n    step = await session.begin(\n        session.tool_key(),",
+        "    session.just_delivered.clear()\n    key, response = ",
         "    early = await execute(**kwargs)\n\n    async def execute(**_: Any) -> Any:\n        return early\n\n"
-        "    session.just_delivered.clear()\n    step = await session.begin(\n        session.tool_key(),",
+        "    session.just_delivered.clear()\n    key, response = ",
         cases=("tool/begin_call.tool.asked:1",),
     ),
     Mutant(
@@ -189,8 +189,8 @@ MUTANTS = (
     Mutant(
         "the second boot does not hold an unknown step before it launches",
         "bridge/resume.py",
-        "    why = None if run.state is RunState.HELD else journal.classify(",
-        "    why = None if run.state else journal.classify(",
+        "    if run.state is RunState.HELD:\n        next_ = Restart()",
+        "    if run.state:\n        next_ = Restart()",
         (
             "tests/bridge/test_holds.py::test_nothing_slips_past_a_hold",
             "tests/bridge/test_holds.py::test_a_held_chat_shows_one_warning_that_names_the_step_and_a_badge",

@@ -28,7 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"accepted", "telling"}),
     frozenset({"errors", "records", "codec", "masking", "silence", "finding", "spellings", "dumps", "sieve", "trees", "pins"}),
     frozenset({"sql", "store"}),
-    frozenset({"replay", "reviewed", "evidence", "planner", "places"}),
+    frozenset({"replay", "reviewed", "evidence", "modes", "planner", "places"}),
     frozenset({"runs", "attempts", "calls", "checkpoints", "children", "documents", "decisions", "selections", "grants", "inputs"}),
     frozenset({"recovery", "restoring", "retention", "collection", "upkeep", "backup", "restore", "verify", "leaks"}),
     frozenset({"texts", "views", "intake", "reading", "look", "service"}),

@@ -224,6 +224,19 @@ select state, token, recoveries, chat_id, hold_reason
   from runs
  where run_id = :run_id
 
+-- mode_of_run --
+select mode
+  from runs
+ where run_id = :run_id
+
+-- last_move_of_run --
+select kind
+  from events
+ where run_id = :run_id
+   and kind in ('run_admitted', 'run_queued', 'run_held', 'run_claimed', 'run_released')
+ order by seq desc
+ limit 1
+
 -- add_event --
 insert into events (seq, at, kind, run_id, call_id, version, boot_id, facts)
 values (:seq, :at, :kind, :run_id, :call_id, :version, :boot_id, :facts)

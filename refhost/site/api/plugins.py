@@ -30,11 +30,13 @@ class Plugins(api.ApiHandler):
 
     @extension.extensible
     def _get_config(self, input: api.Input) -> api.Output:
-        return {"ok": True, "data": plugins.get_plugin_config(input["plugin_name"]) or {}}
+        project = input.get("project_name", "")
+        return {"ok": True, "data": plugins.get_plugin_config(input["plugin_name"], project_name=project) or {}}
 
     @extension.extensible
     def _save_config(self, input: api.Input) -> api.Output:
-        plugins.save_plugin_config(input["plugin_name"], "", "", input.get("settings", {}))
+        scope = (input.get("project_name", ""), input.get("agent_profile", ""))
+        plugins.save_plugin_config(input["plugin_name"], *scope, input.get("settings", {}))
         return {"ok": True}
 
     @extension.extensible

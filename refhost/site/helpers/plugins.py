@@ -137,9 +137,12 @@ def get_plugin_config(
     folder = find_plugin_dir(plugin_name)
     if not folder:
         return None
+    if project_name is None and agent is not None:
+        project_name = agent.context.get_data("project")
     result: Any = None
-    if files.exists(folder, CONFIG_FILE_NAME):
-        result = json.loads(files.read_file(f"{folder}/{CONFIG_FILE_NAME}"))
+    saved = next((path for path in (_config_file(plugin_name, project_name), f"{folder}/{CONFIG_FILE_NAME}") if files.exists(path)), None)
+    if saved:
+        result = json.loads(files.read_file(saved))
     elif files.exists(folder, CONFIG_DEFAULT_FILE_NAME):
         result = yaml.loads(files.read_file(f"{folder}/{CONFIG_DEFAULT_FILE_NAME}"))
     return call_plugin_hook(
@@ -163,8 +166,13 @@ def save_plugin_config(plugin_name: str, project_name: str, agent_profile: str, 
         settings=settings,
     )
     if wanted is not None:
-        path = files.get_abs_path(files.USER_DIR, files.PLUGINS_DIR, plugin_name, CONFIG_FILE_NAME)
-        files.write_file(path, json.dumps(wanted))
+        files.write_file(_config_file(plugin_name, project_name), json.dumps(wanted))
+
+
+def _config_file(plugin_name: str, project_name: str | None) -> str:
+    """Where the settings of a plugin lie: those of a project, or those for all."""
+    home = [files.USER_DIR, "projects", project_name, ".a0proj"] if project_name else [files.USER_DIR]
+    return files.get_abs_path(*home, files.PLUGINS_DIR, plugin_name, CONFIG_FILE_NAME)
 
 
 def call_plugin_hook(plugin_name: str, hook_name: str, default: Any = None, *args: Any, **kwargs: Any) -> Any:

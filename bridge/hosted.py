@@ -1,0 +1,31 @@
+"""Whether a provider is offered tools that it runs itself, in one model call.
+
+What such a tool did nobody here recorded, so a call that was cut off is not asked again by itself. In doubt it is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_OFFERS = ("responses_builtin_tools", "web_search_options", "mcp_servers", "plugins", "extra_body")
+_LISTS = ("tools", "functions")
+
+
+def are_offered(model: Any, arguments: Mapping[str, Any]) -> bool:
+    """Look at what the host would merge into the request: its global settings, the model's, and the call's own."""
+    import models
+
+    global_settings: dict[str, Any] = getattr(models, "get_litellm_global_kwargs", dict)()
+    merged = {**global_settings, **(getattr(model, "kwargs", None) or {}), **arguments}
+    if any(merged.get(name) for name in _OFFERS):
+        return True
+    return any(_is_hosted(tool) for name in _LISTS for tool in _listed(merged.get(name)))
+
+
+def _listed(offered: Any) -> list[Any]:
+    return list(offered) if isinstance(offered, list | tuple) else [offered] if offered else []
+
+
+def _is_hosted(tool: Any) -> bool:
+    return not isinstance(tool, Mapping) or tool.get("type", "function") != "function"
