@@ -73,13 +73,8 @@ def test_the_mode_of_a_project_is_that_of_its_chats_alone(
     host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, configure: Any
 ) -> None:
     configure(on_restart="auto", interrupted_tool_call="hold")
-    client.post(
-        "projects",
-        {
-            "action": "create",
-            "project": {"name": "careless", "title": "Careless", "description": "", "instructions": "", "color": "", "git_url": ""},
-        },
-    ).ok()
+    project = {"name": "careless", "title": "Careless", "description": "", "instructions": "", "color": "", "git_url": ""}
+    client.post("projects", {"action": "create", "project": project}).ok()
     configure(project="careless", on_restart="off")
     chat = client.new_chat()
     client.post("projects", {"action": "activate", "context_id": chat, "name": "careless"}).ok()
