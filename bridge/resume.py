@@ -70,10 +70,7 @@ def _take_up(active: Activation, run: Run) -> Session:
         return hold(active, run, *problem, {})
     if not active.live:
         rebuild_chat(session, point)
-    if run.state is RunState.HELD:
-        next_ = Restart()
-    else:
-        next_ = journal.after_restart(run.run_id, lambda call: _permission_now(active, call))
+    next_ = Restart() if run.state is RunState.HELD else journal.after_restart(run.run_id, lambda call: _permission_now(active, call))
     if next_.ends:
         return _end(active, session)
     settled = journal.settle(run.run_id, next_.hold).result(waiting.PATIENT_S)
