@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import admission, messages, model_calls, persons, tool_calls, turns
+from . import admission, documents, messages, model_calls, persons, tool_calls, turns
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -46,6 +46,7 @@ HANDLERS: dict[str, Handler] = {
     "model.start": _data(model_calls.call_start),
     "model.end": _data(model_calls.call_end),
     "tool.before": _agent(tool_calls.before),
+    "document.tool": lambda active, data, facts: documents.tool(active, facts),
     "user_message.start": _both(messages.user_message_start),
     "user_message.end": _both(messages.user_message_end),
     "intervention.start": _agent(messages.intervention_start),

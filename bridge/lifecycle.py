@@ -74,7 +74,8 @@ def _make(*, live: bool) -> Activation:
     masker = Masker(lambda: list(secrets.known()))
     journal = Journal.open(paths.data_folder(), masker=masker, boot=boot, allowlist=policies.POLICIES, other_heads=paths.other_heads())
     notify.journal_opened(journal)
-    active = Activation(journal, verdict.label, verdict.replay or {}, live, edition.CODE, config, HANDLERS, *files, _undo_log())
+    pins = {**(verdict.replay or {}), **policies.own_pins()}
+    active = Activation(journal, verdict.label, pins, live, edition.CODE, config, HANDLERS, *files, _undo_log())
     active.on_release = lambda run: launching.released(active, run)
     try:
         active.late = overrides.install(paths.ROOT / "overrides", _Journaled(), active.undo)

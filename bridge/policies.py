@@ -14,13 +14,17 @@ from typing import Any
 from ..journal.digests import of_file
 from ..journal.records import Call, Permission
 from ..journal.replay import Allowlist, Policy
-from . import senders
+from . import paths, senders
 
 POLICIES: Allowlist = {
     "response": Policy("Hands the final answer to the chat. What an integration then sends is a call of its own."),
     "wait": Policy("Waits, at most until the recorded moment.", idle=True),
+    "durable_plan": Policy("Reads the plan, or writes it in the very commit that saves the call's result."),
 }
-"""Policies in force. `durable_plan`, `call_subordinate` and `parallel` come with child runs and documents."""
+"""Policies in force. `call_subordinate` and `parallel` come with child runs."""
+
+OWN = {"tools/durable_plan.py": "e9a6c3c3171df5f563eecf36789bbeb94cce3e7886faa4494c7c65153df4e472"}
+"""Tools of our own: the reviewed source, by its file in the plugin. The host's are pinned per version in UPSTREAM.json."""
 
 WAIT = "wait"
 
@@ -40,11 +44,20 @@ def permission(tool: Any, ctx: Any, pins: dict[str, str], root: Path) -> Permiss
 
 def _pinned(name: str, file: Path, pins: dict[str, str], root: Path) -> Permission:
     try:
-        relative = file.resolve().relative_to(root.resolve()).as_posix()
+        relative = _own_name(file) or file.resolve().relative_to(root.resolve()).as_posix()
         digest = of_file(file)
     except (OSError, ValueError):
         return Permission(None, None)
     return Permission(name, digest) if pins.get(relative) == digest else Permission(None, digest)
+
+
+def own_pins() -> dict[str, str]:
+    """The pins of our own tools, under names that no file of a host has."""
+    return {f"{paths.PLUGIN}:{name}": digest for name, digest in OWN.items()}
+
+
+def _own_name(file: Path) -> str:
+    return next((f"{paths.PLUGIN}:{name}" for name in OWN if file.resolve() == (paths.ROOT / name).resolve()), "")
 
 
 def wait_target(arguments: dict[str, Any], now: int) -> int | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..journal.decisions import RESTORABLE
-from ..journal.errors import JournalError
+from ..journal.documents import Way, Writer
+from ..journal.errors import JournalError, UnknownDocument
 from ..journal.records import Choice, Decision, Run, Selection
 from ..journal.selections import Offer
-from . import edition, notify, restoring, waiting
+from . import documents, edition, notify, restoring, waiting
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -93,6 +94,53 @@ class Service:
     def recovery_grant(self, **facts: Any) -> dict[str, Any]:
         run = self._active.journal.grant(**facts).result(waiting.PATIENT_S)
         return self._went_on(run)
+
+    # -- documents ------------------------------------------------------------------------------
+
+    def documents_list(self, cursor: str | None) -> dict[str, Any]:
+        listing = self._active.journal.documents_listing(cursor)
+        for item in listing["items"]:
+            self._name_chat(item)
+        return listing
+
+    def document_read(self, document_id: str | None = None, chat_id: str | None = None, kind: str = "plan") -> dict[str, Any]:
+        if document_id:
+            view = self._active.journal.document_view(document_id)
+        elif chat_id:
+            view = self._active.journal.chat_document_view(chat_id, kind)
+        else:
+            raise UnknownDocument("")
+        self._name_chat(view["document"])
+        return view
+
+    def document_save(self, chat_id: str, kind: str, expected_revision: int, value: dict[str, Any]) -> dict[str, Any]:
+        from agent import AgentContext
+
+        journal = self._active.journal
+        draft = journal.draft(chat_id, kind, expected_revision, value, Writer.PERSON)
+        if AgentContext.get(chat_id) is None and not journal.document(chat_id, kind).revision:
+            raise UnknownDocument(chat_id)  # a person writes into a chat, never into the name of one
+        try:
+            saved = journal.save_document(draft).result(waiting.PATIENT_S)
+        finally:
+            documents.tell(self._active, chat_id, kind)
+        return self.document_read(saved.document_id)
+
+    def document_resolve(self, conflict_id: str, choice: str, expected_revision: int, value: dict[str, Any] | None) -> dict[str, Any]:
+        saved = self._active.journal.settle_conflict(conflict_id, Way(choice), expected_revision, value).result(waiting.PATIENT_S)
+        view = self.document_read(saved.document_id)
+        documents.tell(self._active, view["document"]["chat_id"], view["document"]["kind"])
+        return view
+
+    def _name_chat(self, item: dict[str, Any]) -> None:
+        """The name under which the person knows the chat, where it is still there."""
+        from agent import AgentContext
+
+        ctx = AgentContext.get(item["chat_id"])
+        item["chat_exists"] = ctx is not None
+        item.setdefault("chat_title", "")
+        if ctx is not None and ctx.name:
+            item["chat_title"] = self._active.journal.masker.text(ctx.name)
 
     def _went_on(self, run: Run) -> dict[str, Any]:
         self._active.on_release(run)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.codec import Opaque, decode, encode
 from ..journal.records import Call, Outcome, Proceed, Serve
-from . import leavings, messages, outcomes, paths, policies, quiet
+from . import documents, leavings, messages, outcomes, paths, policies, quiet
 from .projection import VOLATILE
 from .session import OpenTool, Session, of_agent
 
@@ -117,7 +117,8 @@ async def _live(
         tool.agent.context.data.setdefault(VOLATILE, set()).add(_LEAVES_OPEN[tool.name])
     before = _Before({key: id(value) for key, value in vars(tool).items()}, leavings.stamp(tool.agent))
     try:
-        response = await execute(**kwargs)
+        with documents.carried() as carrier:
+            response = await execute(**kwargs)
     except InterventionException:
         open_tool = session.open_tool
         progress = open_tool.progress if open_tool else ""
@@ -134,6 +135,12 @@ async def _live(
         response = Response(message=TOLD.format(why=_why(error)), break_loop=False)
         await session.finish(step.call, Outcome.UNKNOWN, _kept(tool, response, before), extra={})
         return response
+    if carrier.draft is not None:
+
+        def kept(text: str) -> dict[str, Any]:
+            return _kept(tool, Response(message=text, break_loop=False), before)
+
+        return Response(message=await documents.finish(session, step.call, carrier.draft, kept), break_loop=False)
     await session.finish(step.call, Outcome.OK, _kept(tool, response, before), extra={})
     return response
 

@@ -29,6 +29,8 @@ STATUS: Mapping[str, int] = {
     "unknown_run": 404,
     "unknown_call": 404,
     "unknown_backup": 404,
+    "unknown_document": 404,
+    "unknown_conflict": 404,
     "stale_version": 409,
     "shown_changed": 409,
     "run_ended": 409,
@@ -39,10 +41,13 @@ STATUS: Mapping[str, int] = {
     "result_conflict": 409,
     "request_reused": 409,
     "key_reused": 409,
+    "document_conflict": 409,
+    "conflict_settled": 409,
     "not_allowed": 422,
     "note_missing": 422,
     "ack_missing": 422,
     "too_large": 422,
+    "does_not_fit": 422,
     "unsafe_file_system": 503,
     "not_active": 503,
     "checkpoint_corrupt": 503,
@@ -74,6 +79,11 @@ DECISIONS = (
     "resume",
     "stop",
 )
+
+WAYS = ("keep_stored", "use_mine", "merged")
+
+# What the page knows under a shorter name: to it there is one kind of conflict in a document's answer.
+SPELLED: Mapping[str, str] = {"document_conflict": "conflict"}
 
 UNSURE = "It is not known yet whether this was recorded."
 MOST_BYTES = 512 * 1024
@@ -152,7 +162,22 @@ class Flag:
         return value
 
 
-Field = Text | OneOf | Whole | Flag
+@dataclass(frozen=True, slots=True)
+class Object:
+    """A JSON object. What must stand in it is for the engine to say."""
+
+    name: str
+    required: bool = True
+
+    def read(self, value: Any) -> dict[str, Any] | None:
+        if value is None and not self.required:
+            return None
+        if not isinstance(value, dict):
+            raise Malformed(self.name, f"{self.name} must be a JSON object.")
+        return value
+
+
+Field = Text | OneOf | Whole | Flag | Object
 Answer = tuple[int, dict[str, Any]]
 
 
@@ -200,10 +225,12 @@ class Handler(ApiHandler):  # type: ignore[misc]  # the host's class has no type
 
     def _refusal(self, service: Any, input: Any, code: str, error: Exception) -> dict[str, Any]:
         text = getattr(error, "why", "") or str(error) or UNSURE
-        answer: dict[str, Any] = {"code": code, "text": text}
+        answer: dict[str, Any] = {"code": SPELLED.get(code, code), "text": text}
         if field := getattr(error, "field", "") or FIELD.get(code, ""):
             answer["field"] = field
-        if STATUS[code] == 409:
+        if document_id := getattr(error, "document_id", ""):
+            answer |= {"stored": _document_now(service, document_id), "conflict_id": getattr(error, "conflict_id", None)}
+        elif STATUS[code] == 409:
             answer["run"] = _run_now(service, input.get("run_id"))
         return answer
 
@@ -219,6 +246,16 @@ def _run_now(service: Any, run_id: Any) -> Any:
     """Return how the run stands now, or None where even that cannot be read."""
     try:
         return service.recovery_run(run_id)["run"]
+    except Exception as error:
+        if _known(error) is None:
+            raise
+        return None
+
+
+def _document_now(service: Any, document_id: str) -> Any:
+    """Return what is stored of a document now, or None where even that cannot be read."""
+    try:
+        return service.document_read(document_id)["document"]
     except Exception as error:
         if _known(error) is None:
             raise

@@ -260,11 +260,8 @@ def finish(scribe: Scribe, call_id: CallId, result: Result) -> Call | Keep:
     call = load_call(scribe.tx, call_id)
     if call.result_digest == result.digest:
         return call
-    run = scribe.tx.one("run_fence", run_id=call.run_id)
-    assert run is not None
-    state = RunState(run["state"])
-    held = state is RunState.HELD
-    if call.abandoned or state.is_final or call.token != run["token"] or (held and result.outcome is Outcome.UNKNOWN):
+    held = _run_of(scribe, call)[0] is RunState.HELD
+    if is_late(scribe, call) or (held and result.outcome is Outcome.UNKNOWN):
         keep_beside(scribe, call, "late_result", result)
         return load_call(scribe.tx, call_id)
     if call.result_digest is not None:
@@ -274,6 +271,18 @@ def finish(scribe: Scribe, call_id: CallId, result: Result) -> Call | Keep:
     if held:
         touch(scribe, load(scribe.tx, call.run_id), "result_while_held", call_id=call_id)
     return load_call(scribe.tx, call_id)
+
+
+def is_late(scribe: Scribe, call: Call) -> bool:
+    """Whether a result of this call would change nothing any more: its run has ended, or works under a newer token."""
+    state, token = _run_of(scribe, call)
+    return call.abandoned or state.is_final or call.token != token
+
+
+def _run_of(scribe: Scribe, call: Call) -> tuple[RunState, int]:
+    run = scribe.tx.one("run_fence", run_id=call.run_id)
+    assert run is not None
+    return RunState(run["state"]), int(run["token"])
 
 
 def _fits(scribe: Scribe, call: Call) -> bool:

@@ -4,10 +4,12 @@ JournalError
 ├── Refused       the rules said no; nothing changed
 │   ├── NotAllowed · NoteMissing · AckMissing · RunEnded · NotRunning
 │   ├── TooLarge · UnknownRun · UnknownCall · UnknownBackup · UnsafeFileSystem
+│   ├── DoesNotFit · UnknownDocument · UnknownConflict
 │   └── NotRecordable · StepInside · RunHeld (in holds.py, with what it shows)
 ├── Conflict      somebody was faster or something differs; look again
 │   ├── StaleVersion · ShownChanged · RequestReused
-│   └── InputConflict · ChatBusy · ResultConflict · KeyReused
+│   ├── InputConflict · ChatBusy · ResultConflict · KeyReused
+│   └── DocumentConflict · ConflictSettled
 ├── Corrupt       stop; a person has to look
 │   └── CheckpointCorrupt · RecordCorrupt · JournalForeign · JournalNewer · JournalDamaged · BackupDamaged
 ├── Unavailable   the store is out of reach; this says nothing about any effect
@@ -185,6 +187,36 @@ class StepInside(Refused):
         self.step = step
 
 
+class DoesNotFit(Refused):
+    """This is not a value of this kind of document. Nothing was changed."""
+
+    code = "does_not_fit"
+
+    def __init__(self, field: str, found: str, allowed: str) -> None:
+        super().__init__(f"{field}: {found} {allowed}")
+        self.field, self.found, self.allowed = field, found, allowed
+
+
+class UnknownDocument(Refused):
+    """There is no such document. Nothing was changed."""
+
+    code = "unknown_document"
+
+    def __init__(self, named: str) -> None:
+        super().__init__()
+        self.named = named
+
+
+class UnknownConflict(Refused):
+    """There is no such conflict. Nothing was changed."""
+
+    code = "unknown_conflict"
+
+    def __init__(self, conflict_id: str) -> None:
+        super().__init__()
+        self.conflict_id = conflict_id
+
+
 # -- Conflict -----------------------------------------------------------------------------------
 
 
@@ -263,6 +295,27 @@ class KeyReused(Conflict):
     def __init__(self, run_id: RunId, key: CallKey) -> None:
         super().__init__()
         self.run_id, self.key = run_id, key
+
+
+class DocumentConflict(Conflict):
+    """This document was changed in the meantime. What is stored stays; nothing was overwritten and nothing is lost."""
+
+    code = "document_conflict"
+
+    def __init__(self, document_id: str, *, expected: int, stored: int, conflict_id: str | None = None) -> None:
+        super().__init__("Both versions are kept side by side." if conflict_id else "")
+        self.document_id, self.expected, self.stored = document_id, expected, stored
+        self.conflict_id = conflict_id
+
+
+class ConflictSettled(Conflict):
+    """This conflict is resolved already. Nothing was changed by you; look again."""
+
+    code = "conflict_settled"
+
+    def __init__(self, conflict_id: str, document_id: str) -> None:
+        super().__init__()
+        self.conflict_id, self.document_id = conflict_id, document_id
 
 
 # -- Corrupt ------------------------------------------------------------------------------------

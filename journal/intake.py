@@ -11,7 +11,11 @@ from typing import Any
 from . import codec
 from .calls import Evidence, Result
 from .codec import Body, Opaque
+from .documents import Draft, Writer
+from .errors import DoesNotFit, UnknownDocument
 from .evidence import FROM_CHECK, Finding
+from .ids import ChatId
+from .kinds import KINDS
 from .masking import Masker
 from .records import Hold, Outcome
 
@@ -60,6 +64,16 @@ class Intake:
             return None
         result = self.result(Outcome.OK, finding.value, "", None, {FROM_CHECK: True})
         return Evidence(finding.found, result, self.masker.text(finding.seen))
+
+    def draft(self, chat_id: ChatId, kind: str, expected: int, value: Any, writer: Writer) -> Draft:
+        """Masked first, then checked: what is stored has the shape, and what is said of it quotes no secret."""
+        if kind not in KINDS:
+            raise UnknownDocument(kind)
+        body = codec.body(KINDS[kind].check(self.masked(value)))
+        if len(body.data) > KINDS[kind].most_bytes:
+            allowed = f"At most {KINDS[kind].most_bytes} bytes ({KINDS[kind].most_bytes // 1024} KiB) are allowed."
+            raise DoesNotFit("value", f"It has {len(body.data)} bytes.", allowed)
+        return Draft(chat_id, kind, expected, body, writer)
 
     def _beside(self, facts: dict[str, Any]) -> Body:
         """What is kept beside a result must never be the reason that the result is lost, or cannot be read."""

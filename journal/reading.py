@@ -6,10 +6,11 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
-from . import calls, checkpoints, children, decisions, inputs, leaks, runs, selections, views
+from . import calls, checkpoints, children, decisions, document_views, documents, inputs, leaks, runs, selections, views
 from .checkpoints import LoadedPoint
 from .clock import Clock
 from .decisions import Offer
+from .documents import Document
 from .errors import CheckpointCorrupt
 from .ids import CallId, ChatId, Digest, RunId
 from .leaks import Leak
@@ -111,6 +112,13 @@ class Reading:
         """Whether the run ended because a person kept the chat as it was."""
         return self._read(lambda tx: selections.ended(tx, RunId(run_id)))
 
+    def document(self, chat_id: str, kind: str) -> Document:
+        """The newest revision; revision 0 with the empty value where nothing was saved."""
+        return self._read(lambda tx: documents.current(tx, ChatId(chat_id), kind))
+
+    def open_conflicts(self, document_id: str) -> int:
+        return self._read(lambda tx: documents.waiting(tx, document_id))
+
     def _node(self, digest: Digest) -> bytes:
         return self._read(lambda tx: checkpoints.node(tx, digest))
 
@@ -130,6 +138,17 @@ class Reading:
 
     def run_view(self, run_id: str) -> dict[str, Any]:
         return self._read(lambda tx: views.run_view(tx, RunId(run_id), masker=self.masker, boot_id=self.boot_id, now=self.clock.now()))
+
+    def documents_listing(self, cursor: str | None = None) -> dict[str, Any]:
+        return self._read(lambda tx: document_views.listing(tx, cursor, masker=self.masker, now=self.clock.now()))
+
+    def document_view(self, document_id: str) -> dict[str, Any]:
+        """A document as it is stored now, with the versions that wait beside it."""
+        return self._read(lambda tx: document_views.view(tx, document_id, masker=self.masker, now=self.clock.now()))
+
+    def chat_document_view(self, chat_id: str, kind: str) -> dict[str, Any]:
+        """The same of a chat's document of a kind, also where nothing was saved yet."""
+        return self._read(lambda tx: document_views.of_chat(tx, ChatId(chat_id), kind, masker=self.masker, now=self.clock.now()))
 
     def counts(self) -> dict[str, int]:
         return self._read(lambda tx: views.counts(tx, self.boot_id))

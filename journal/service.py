@@ -21,6 +21,7 @@ from . import (
     children,
     codec,
     decisions,
+    documents,
     grants,
     inputs,
     recovery,
@@ -36,6 +37,7 @@ from .calls import Evidence, Intent
 from .clock import Clock
 from .codec import Body
 from .collection import Desk, Removed
+from .documents import Draft, Ends, Saved, Way, Writer
 from .errors import JournalError, StoreFull, TooLarge
 from .evidence import Finding
 from .ids import CallId, ChatId, Digest, Ids, InputId, RunId
@@ -421,6 +423,14 @@ class Journal(Reading):
         result = self._intake.result(outcome, value, error, usage, extra)
         return self._write(lambda scribe: calls.finish(scribe, CallId(call_id), result), result.value, result.extra)
 
+    def finish_writing(self, call_id: str, draft: Draft, *, saved: Any, stale: Any, late: Any) -> Future[Call]:
+        """Write a document and the result of the call that asks for it, in one transaction. The call's value says what
+        became of the write: `saved`, `stale` (kept as a conflict), or `late` (the run is over, nothing was written).
+        """
+        ends = Ends(*(self._intake.result(Outcome.OK, value, "", None, None) for value in (saved, stale, late)))
+        values = [draft.body, *(each.value for each in (ends.saved, ends.stale, ends.late))]
+        return self._write(lambda scribe: documents.finish_call(scribe, CallId(call_id), draft, ends), *values)
+
     # -- persons --------------------------------------------------------------------------------
 
     def decide(self, decision: Decision) -> Future[Run]:
@@ -453,6 +463,27 @@ class Journal(Reading):
     def state_restored(self, run_id: str) -> Future[int]:
         """The chat stands as it was chosen: what happens to it from now on is new."""
         return self._write(lambda scribe: scribe.event("state_restored", RunId(run_id)))
+
+    # -- documents ------------------------------------------------------------------------------
+
+    def draft(self, chat_id: str, kind: str, expected: int, value: Any, writer: Writer) -> Draft:
+        """A whole new value for a document, as it would be stored. Raises DoesNotFit or UnknownDocument."""
+        return self._intake.draft(ChatId(chat_id), kind, expected, value, writer)
+
+    def save_document(self, draft: Draft) -> Future[Saved]:
+        """Write a document outside of any call. A stale one is kept beside what is stored, and fails with DocumentConflict."""
+        return self._write(lambda scribe: documents.save(scribe, draft), draft.body)
+
+    def settle_conflict(self, conflict_id: str, way: Way, expected: int, merged: Any = None) -> Future[Saved]:
+        """A person settles a conflict. `merged` is the whole value that they want, where they want neither version."""
+        draft = None
+        if way is Way.MERGED:
+            try:
+                chat_id, kind = self._read(lambda tx: documents.about(tx, conflict_id))
+                draft = self.draft(chat_id, kind, expected, merged, Writer.PERSON)
+            except JournalError as error:
+                return _failed(error)
+        return self._write(lambda scribe: documents.settle(scribe, conflict_id, way, expected, draft), draft.body if draft else None)
 
     # -- many reads -----------------------------------------------------------------------------
 

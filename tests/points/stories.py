@@ -15,6 +15,7 @@ from typing import Any
 from refhost.client import Reply
 from refhost.model import answer, error, prose, use
 from tests.points.play import ADDED, CHAT, Play
+from tests.support.story import API
 
 TEXT, SECOND, THIRD = "please do it once", "a second thought", "a third thought"
 RESULT_A, RESULT_B = "result-of-a", "result-of-b"
@@ -293,6 +294,47 @@ def noticed(play: Play) -> bool:
     return "change" in play.done and (len(play.lives) > 1 or ADDED in play.panel.status()["changed"]["plugin"])
 
 
+SAVED, STALE = "saved as revision 1", "Not saved: revision 1"
+
+
+def plan_value(*names: str) -> dict[str, Any]:
+    return {"title": "A plan", "items": [{"id": name, "text": name, "done": False} for name in names]}
+
+
+def written_too_late(play: Play) -> None:
+    """The agent writes its plan, a person does while a tool runs, and then the agent from the revision that it knows."""
+    play.model.script(answer("all done"), when=STALE, repeat=True)
+    play.model.script(use("durable_plan", action="replace", expected_revision=1, value=plan_value("agent")), when=RESULT_A, repeat=True)
+    play.model.script(effect_a(play, gate=True), when=SAVED, repeat=True)
+    play.model.script(use("durable_plan", action="replace", expected_revision=0, value=plan_value("first")), when=TEXT, repeat=True)
+
+
+def plan_of(play: Play) -> dict[str, Any]:
+    shown: dict[str, Any] = play.client.call(API + "document_read", {"chat_id": CHAT})
+    return shown
+
+
+def edit_plan(play: Play) -> None:
+    """The same edit again is one edit."""
+    body = {"chat_id": CHAT, "expected_revision": 1, "value": plan_value("person")}
+    assert play.client.call(API + "document_save", body)["document"]["revision"] == 2
+
+
+def settle_plan(play: Play) -> None:
+    for conflict in plan_of(play)["conflicts"]:
+        body = {"conflict_id": conflict["conflict_id"], "choice": "merged", "expected_revision": 2, "value": conflict["merged"]}
+        play.client.call(API + "document_resolve", body)
+    shown = plan_of(play)
+    assert (shown["document"]["revision"], shown["waiting"]) == (3, 0)
+    assert [item["id"] for item in shown["document"]["value"]["items"]] == ["agent", "person"]
+
+
+def has_conflict(play: Play) -> bool:
+    """Once both versions are there; a server that dies while it settles them leaves one or none."""
+    shown = plan_of(play)
+    return bool(shown["waiting"]) or shown["document"]["revision"] == 3
+
+
 A_ONCE = (('"arg": "a"',), (RESULT_A,))
 UNKNOWN = ("effect.tool.started:1",)  # dies in the effect: the next life holds it
 
@@ -402,6 +444,14 @@ STORIES: dict[str, Story] = {
             states=("stopped",),
             choose=lambda play, detail: play.panel.decide(detail, "stop") if play.started("a") else None,
             emptied=True,
+        ),
+        Story(
+            "plan",
+            "the agent and a person write the plan, one of them too late, and a person settles it",
+            written_too_late,
+            (FIRST, Step("edit", has_begun, edit_plan), opens_gate("edit"), Step("settle", has_conflict, settle_plan)),
+            ((TEXT,), (SAVED,), *A_ONCE, (STALE,)),
+            only=("finish_writing", "save_document", "settle_conflict"),
         ),
         Story(
             "completed",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -104,9 +105,15 @@ def test_every_host_module_that_our_code_imports_is_pinned(host: dict[str, Any])
 
 @each_host
 def test_every_policy_of_the_replay_list_has_a_pinned_source(host: dict[str, Any]) -> None:
-    from usr.plugins.durable_execution.bridge.policies import POLICIES
+    from usr.plugins.durable_execution.bridge.policies import OWN, POLICIES
 
-    pinned = {Path(name).stem for name in host["replay"]}
+    pinned = {Path(name).stem for name in (*host["replay"], *OWN)}
 
     assert set(POLICIES) <= pinned
     assert not set(host["replay"]) & set(host["files"]), "a replay source must not decide whether the plugin activates"
+
+
+def test_a_tool_of_our_own_is_pinned_by_its_own_source() -> None:
+    from usr.plugins.durable_execution.bridge.policies import OWN
+
+    assert {name: hashlib.sha256((ROOT / name).read_bytes()).hexdigest() for name in OWN} == OWN, "reviewed again? then pin it anew"

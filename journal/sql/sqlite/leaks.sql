@@ -1,6 +1,7 @@
 -- Who holds what is stored, to name the runs with a secret that became known later. The bodies are read as a verification reads them.
 
 -- runs_with_blob --
+-- A document is a chat's: its newest run stands for it.
 select r.run_id
   from runs r
  where r.input_digest = :digest or r.answer_digest = :digest
@@ -17,6 +18,12 @@ select c.run_id
   from evidence e
   join calls c on c.call_id = e.call_id
  where e.value_digest = :digest
+ union
+select r.run_id
+  from documents d
+  join runs r on r.run_id = (select max(n.run_id) from runs n where n.chat_id = d.chat_id)
+ where d.body_digest = :digest
+    or exists (select 1 from conflicts c where c.document_id = d.document_id and c.body_digest = :digest)
 
 -- texts_of_runs --
 select run_id, title as text, hold_facts as body
