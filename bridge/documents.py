@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -97,12 +97,11 @@ def _draft(active: Activation, chat_id: str, kind: str, arguments: dict[str, Any
     if isinstance(expected, str) and expected.strip().isdecimal() and len(expected) < 18:
         expected = int(expected)
     if type(expected) is not int or not 0 <= expected <= MOST_REVISION:
-        raise DoesNotFit("expected_revision", "It is missing or no whole number.", "Allowed is the revision that you read, 0 if there is none.")
+        allowed = "Allowed is the revision that you read, 0 if there is none."
+        raise DoesNotFit("expected_revision", "It is missing or no whole number.", allowed)
     if isinstance(value, str):
-        try:
+        with suppress(ValueError):  # any other text is no document: the kind says so
             value = json.loads(value)
-        except ValueError:
-            pass  # a text is no document: the kind says so
     return active.journal.draft(chat_id, kind, expected, value, Writer.AGENT)
 
 

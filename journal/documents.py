@@ -126,9 +126,8 @@ def revision(tx: Reader, document_id: str, number: int) -> Document | None:
 
 
 def from_row(row: Row) -> Document:
-    return Document(
-        row["document_id"], row["chat_id"], row["kind"], row["revision"], _value(row), Writer(row["written_by"]), row["at"]
-    )  # fmt: skip
+    names = (row["document_id"], row["chat_id"], row["kind"], row["revision"])
+    return Document(*names, _value(row), Writer(row["written_by"]), row["at"])
 
 
 def open_versions(tx: Reader, document_id: str) -> list[Version]:
@@ -158,9 +157,9 @@ def waiting(tx: Reader, document_id: str) -> int:
 
 
 def _version(row: Row) -> Version:
-    return Version(
-        row["conflict_id"], row["document_id"], row["base"], row["stored"], _value(row), Writer(row["written_by"]), row["state"] == "open", row["at"]
-    )  # fmt: skip
+    is_open = row["state"] == "open"
+    names = (row["conflict_id"], row["document_id"], row["base"], row["stored"])
+    return Version(*names, _value(row), Writer(row["written_by"]), is_open, row["at"])
 
 
 def _value(row: Row) -> dict[str, Any]:

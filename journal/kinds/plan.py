@@ -162,8 +162,8 @@ def _moved(before: Value, after: Value) -> set[str]:
     order = [part for part in _ids(after) if part in common]
     rows: list[list[str]] = []  # for each item the longest row of items in the old order that ends with it
     for at, part in enumerate(order):
-        before = [rows[earlier] for earlier in range(at) if rank[order[earlier]] < rank[part]]
-        rows.append([*_longest(before), part])
+        continued = [rows[earlier] for earlier in range(at) if rank[order[earlier]] < rank[part]]
+        rows.append([*_longest(continued), part])
     return common - set(_longest(rows))
 
 

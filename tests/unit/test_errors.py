@@ -35,11 +35,12 @@ def test_an_error_is_a_sentence_for_a_person(error: type[JournalError]) -> None:
 
 def test_the_codes_are_these() -> None:
     assert sorted(error.code for error in leaves()) == [
-        "ack_missing", "backup_damaged", "chat_busy", "checkpoint_corrupt", "commit_timeout", "conflict_settled", "document_conflict", "does_not_fit",
-        "input_conflict", "journal_damaged", "journal_foreign", "journal_newer", "key_reused", "not_allowed", "not_recordable", "not_running", "note_missing",
-        "record_corrupt", "request_reused", "result_conflict", "run_ended", "run_held", "shown_changed", "stale_version",
-        "step_failed", "step_inside", "store_closed", "store_full", "store_locked", "store_lost", "taken_back", "too_large",
-        "turn_failed", "unknown_backup", "unknown_call", "unknown_conflict", "unknown_document", "unknown_run", "unsafe_file_system",
+        "ack_missing", "backup_damaged", "chat_busy", "checkpoint_corrupt", "commit_timeout", "conflict_settled", "document_conflict",
+        "does_not_fit", "input_conflict", "journal_damaged", "journal_foreign", "journal_newer", "key_reused", "not_allowed",
+        "not_recordable", "not_running", "note_missing", "record_corrupt", "request_reused", "result_conflict", "run_ended", "run_held",
+        "shown_changed", "stale_version", "step_failed", "step_inside", "store_closed", "store_full", "store_locked", "store_lost",
+        "taken_back", "too_large", "turn_failed", "unknown_backup", "unknown_call", "unknown_conflict", "unknown_document", "unknown_run",
+        "unsafe_file_system",
     ]  # fmt: skip
 
 
