@@ -13,9 +13,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..journal.documents import Draft, Writer, id_of
+from ..journal.documents import Draft, Writer
 from ..journal.errors import DocumentConflict, DoesNotFit, JournalError
-from ..journal.kinds import KINDS
 from ..journal.records import Call
 from . import notify, waiting
 
@@ -117,7 +116,7 @@ async def _write(active: Activation, draft: Draft) -> str:
     except DocumentConflict:
         return _STALE.format(kind=draft.kind, expected=draft.expected)
     finally:
-        tell(active, draft.chat_id, draft.kind)
+        tell(active, draft.chat_id)
 
 
 async def finish(session: Session, call: Call, draft: Draft, kept: Callable[[str], dict[str, Any]]) -> str:
@@ -134,25 +133,44 @@ async def finish(session: Session, call: Call, draft: Draft, kept: Callable[[str
         )
     except JournalError as error:
         return f"Nothing was written. {error}"
-    tell(session.activation, draft.chat_id, draft.kind)
+    tell(session.activation, draft.chat_id)
     return str(done.value["message"] if isinstance(done.value, dict) else late["message"])
 
 
 # -- what the page hears ------------------------------------------------------------------------
 
 
-def tell(active: Activation, chat_id: str, kind: str) -> None:
-    """Say in the chat's entry which revision is the newest, so that open pages look. The document itself is not pushed."""
+def tell(active: Activation, chat_id: str) -> None:
+    """Say in the chat's entry which revisions are the newest, so that open pages look. The documents are not pushed."""
     from agent import AgentContext
 
     ctx = AgentContext.get(chat_id)
-    if ctx is None or kind not in KINDS:
+    if ctx is None:
         return
     try:
-        revision = active.journal.document(chat_id, kind).revision
-        conflicts = active.journal.open_conflicts(id_of(chat_id, kind))
+        marks = active.journal.document_marks(chat_id).get(ctx.id)
     except JournalError:
         return  # what cannot be read now is looked at when the page asks
-    marks = {**(ctx.output_data.get(MARK) or {}), kind: {"revision": revision, "conflicts": conflicts}}
-    ctx.set_output_data(MARK, marks)
+    if marks:
+        ctx.set_output_data(MARK, marks)
+        notify.refresh()
+
+
+def tell_all(active: Activation) -> None:
+    """The same for every chat, once chats are loaded."""
+    from agent import AgentContext
+
+    for chat_id, marks in active.journal.document_marks().items():
+        ctx = AgentContext.get(chat_id)
+        if ctx is not None:
+            ctx.set_output_data(MARK, marks)
+    notify.refresh()
+
+
+def untell_all() -> None:
+    """Out of force: no page shows a plan that nobody keeps."""
+    from agent import AgentContext
+
+    for ctx in AgentContext.all():
+        ctx.output_data.pop(MARK, None)
     notify.refresh()

@@ -17,6 +17,7 @@ from . import (
     advice,
     anchor,
     deliveries,
+    documents,
     edition,
     endings,
     launching,
@@ -104,7 +105,9 @@ def _undo_log() -> UndoLog:
 def _scan(active: Activation) -> list[Session] | None:
     """Take up the unfinished runs, or give the activation up: a journal that cannot be read must not stop the host."""
     try:
-        return resume.scan(active)
+        ready = resume.scan(active)
+        documents.tell_all(active)
+        return ready
     except Exception as error:
         _take_back(active)
         if isinstance(error, JournalError):
@@ -343,6 +346,7 @@ def _take_back(active: Activation) -> None:
     for session in list(active.sessions.values()):
         if (ctx := session.context()) is not None:
             notify.no_badge(ctx)
+    documents.untell_all()
     if stuck := active.undo.undo():
         anchor.holder().left_on = active.undo
         notify.write(f"Another plugin sits on these host functions, so they pass through and were not put back: {', '.join(stuck)}")

@@ -13,7 +13,7 @@ from ..journal.attempts import Completion, may_load
 from ..journal.errors import Corrupt, Unavailable
 from ..journal.records import Call, Hold, HoldReason, Permission, Run, RunState
 from ..journal.recovery import Restart
-from . import messages, notify, restoring, standing, stopping, waiting
+from . import documents, messages, notify, restoring, standing, stopping, waiting
 from .projection import Point, rebuild
 from .session import Message, Phase, Session
 
@@ -139,6 +139,7 @@ def rebuild_chat(session: Session, point: Point, *, living: bool = False) -> Non
         journal.note_chat_saved(session.run.run_id)
     if chosen:
         journal.state_restored(session.run.run_id).result(waiting.PATIENT_S)
+    documents.tell(session.activation, session.chat_id)
     notify.refresh()
 
 

@@ -123,13 +123,13 @@ class Service:
         try:
             saved = journal.save_document(draft).result(waiting.PATIENT_S)
         finally:
-            documents.tell(self._active, chat_id, kind)
+            documents.tell(self._active, chat_id)
         return self.document_read(saved.document_id)
 
     def document_resolve(self, conflict_id: str, choice: str, expected_revision: int, value: dict[str, Any] | None) -> dict[str, Any]:
         saved = self._active.journal.settle_conflict(conflict_id, Way(choice), expected_revision, value).result(waiting.PATIENT_S)
         view = self.document_read(saved.document_id)
-        documents.tell(self._active, view["document"]["chat_id"], view["document"]["kind"])
+        documents.tell(self._active, view["document"]["chat_id"])
         return view
 
     def _name_chat(self, item: dict[str, Any]) -> None:

@@ -156,6 +156,14 @@ def waiting(tx: Reader, document_id: str) -> int:
     return 0 if row is None else int(row["waiting"])
 
 
+def marks(tx: Reader, chat_id: ChatId | None) -> dict[ChatId, dict[str, dict[str, int]]]:
+    """By chat and kind: the newest revision, and how many conflicts wait. Of every chat, or of one."""
+    found: dict[ChatId, dict[str, dict[str, int]]] = {}
+    for row in tx.all("document_marks", chat_id=chat_id):
+        found.setdefault(row["chat_id"], {})[row["kind"]] = {"revision": row["revision"], "conflicts": row["conflicts"]}
+    return found
+
+
 def _version(row: Row) -> Version:
     is_open = row["state"] == "open"
     names = (row["conflict_id"], row["document_id"], row["base"], row["stored"])

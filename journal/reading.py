@@ -116,6 +116,10 @@ class Reading:
         """The newest revision; revision 0 with the empty value where nothing was saved."""
         return self._read(lambda tx: documents.current(tx, ChatId(chat_id), kind))
 
+    def document_marks(self, chat_id: str | None = None) -> dict[ChatId, dict[str, dict[str, int]]]:
+        """By chat and kind: the newest revision, and how many conflicts wait."""
+        return self._read(lambda tx: documents.marks(tx, ChatId(chat_id) if chat_id else None))
+
     def open_conflicts(self, document_id: str) -> int:
         return self._read(lambda tx: documents.waiting(tx, document_id))
 

@@ -178,6 +178,26 @@ def test_the_tool_says_so_while_the_plugin_is_not_active_and_is_not_there_while_
     assert "not active" not in told(model)
 
 
+def test_open_pages_hear_of_the_plan_after_a_restart_and_not_while_it_is_off(world, model):
+    client = world.start().client()
+    chat, other = client.create_chat(), client.create_chat()
+    model.script(answer("hello"), answer("hello"))
+    for each in (chat, other):
+        client.say(each, "please")
+    save(client, chat, 0, "a")
+    client.wait_idle(chat)
+    client.wait_idle(other)
+
+    client = world.restart().client()
+
+    assert client.context(chat)["_durable_documents"] == {"plan": {"revision": 1, "conflicts": 0}}
+    assert "_durable_documents" not in client.context(other)
+    client.toggle(False)
+    assert "_durable_documents" not in client.context(chat)
+    client.toggle(True)
+    assert client.context(chat)["_durable_documents"] == {"plan": {"revision": 1, "conflicts": 0}}
+
+
 # -- the API ------------------------------------------------------------------------------------
 
 

@@ -81,6 +81,14 @@ select *
  order by waiting > 0 desc, seq desc
  limit :most
 
+-- document_marks --
+-- The newest revision of each document, or of those of one chat, and how many versions wait beside it.
+select d.chat_id, d.kind, max(d.revision) as revision,
+       (select count(*) from conflicts c where c.document_id = d.document_id and c.state = 'open') as conflicts
+  from documents d
+ where :chat_id is null or d.chat_id = :chat_id
+ group by d.document_id
+
 -- count_documents --
 select (select count(distinct document_id) from documents)                     as documents,
        (select count(distinct document_id) from conflicts where state = 'open') as in_conflict,
