@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..journal.records import Run
 from ..journal.service import Journal
@@ -21,6 +21,9 @@ from .session import Phase, Session
 from .turnstile import Turnstile
 from .undo import UndoLog
 from .upkeep import Upkeep
+
+if TYPE_CHECKING:
+    from .suspension import Suspension
 
 OWN_LOOP = "DurableExecution"
 
@@ -49,12 +52,14 @@ class Activation:
     changed: dict[str, list[str]] = field(default_factory=lambda: {"plugin": [], "host": [], "journal": []})
     store_problem: str | None = None
     closed: bool = False
+    suspension: Suspension | None = None  # everything is put aside for a restart, no step begins
     careful: bool = False  # a process ended during recovery: runs go on one at a time
     lock: threading.RLock = field(default_factory=threading.RLock)
     upkeep: Upkeep = field(default_factory=Upkeep)
     service: Service = field(init=False)
     launches: Turnstile = field(init=False)
     on_release: Callable[[Run], None] = field(init=False)
+    on_served: Callable[[], None] = field(init=False)  # the web server answers
     _chat_locks: dict[str, threading.RLock] = field(default_factory=dict)
     _tasks: set[Any] = field(default_factory=set)
 

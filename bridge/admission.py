@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded
 from ..journal.records import Admitted, ResumePoint, Run, RunState
-from . import deliveries, notify, paths, persons, settings, waiting
+from ..journal.recovery import Cut
+from . import callers, deliveries, notify, paths, persons, settings, suspension, waiting
 from .session import Message, Phase, Session
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def communicate_start(active: Activation, data: dict[str, Any]) -> None:
     if deliveries.was_told(active, msg):
         data["result"] = active.answer("This was said before Agent Zero was restarted.")
         return
+    callers.watch()
     if not msg.id:
         _name(ctx, msg)
     with active.chat_lock(ctx.id):
@@ -92,6 +94,8 @@ async def _answer(session: Session) -> Any:
     word = outcome.result()
     if word == "held":
         return notify.HELD_ANSWER
+    if word == "suspended":
+        return notify.SUSPENDED
     if word == "ended":
         if session.error is not None:
             raise session.error
@@ -183,9 +187,22 @@ def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None
     projector.stored(point)
     session = Session(active, admitted.run, projector, generation=1)
     session.messages = [Message.of(item) for item in active.journal.waiting(ctx.id)]
-    session.starting = True
     active.add(session)
-    data["_durable_session"] = session
+    if active.suspension is None:
+        session.starting = True
+        data["_durable_session"] = session
+    else:
+        data["result"] = _put_by(active, session)
+
+
+def _put_by(active: Activation, session: Session) -> Any:
+    """Taken in while everything is suspended: it is recorded, begins after the restart, and its caller is let go."""
+    run = session.run
+    cut = Cut(active.suspension.by if active.suspension else "")
+    future = active.journal.suspend_run(run.run_id, run.token, lambda call: call.permission, cut)
+    session.run = waiting.commit(future)
+    suspension.put_by(session)
+    return active.task(_answer, session)
 
 
 def _admitted(active: Activation, ctx: Any, msg: Any, point: ResumePoint) -> Admitted:
@@ -252,7 +269,7 @@ def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, dat
         _continue_lost(active, session, ctx, data)
     else:
         notify.inform(ctx, "Message kept", notify.KEPT)
-        data["result"] = active.answer(notify.HELD_ANSWER)
+        data["result"] = active.answer(notify.why_waiting(active, session))
     return True
 
 

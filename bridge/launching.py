@@ -26,12 +26,22 @@ _PORT_S = 300.0
 def start(active: Activation, ready: list[Session]) -> None:
     """Return at once; a thread waits for the web server and then launches, a few at a time, in the order given."""
     late = [] if active.live else active.journal.all_waiting()
-    if ready or late:
-        threading.Thread(target=_launch_all, args=(active, ready, late), name="durable-resume", daemon=True).start()
+    threading.Thread(target=_begin, args=(active, ready, late), name="durable-resume", daemon=True).start()
+
+
+def _begin(active: Activation, ready: list[Session], late: list[Input]) -> None:
+    _wait_for_port()
+    active.on_served()
+    _launch_all(active, ready, late)
+
+
+def go_on(active: Activation, ready: list[Session]) -> None:
+    """A suspension was taken back: what it put aside is set going again, in the order given."""
+    if ready:
+        threading.Thread(target=_launch_all, args=(active, ready, []), name="durable-resume", daemon=True).start()
 
 
 def _launch_all(active: Activation, ready: list[Session], late: list[Input]) -> None:
-    _wait_for_port()
     for session in ready:
         if session.run.recoveries:
             _let_others_end(active, session)
@@ -76,7 +86,7 @@ def launch(session: Session) -> None:
     """
     active = session.activation
     session.on_passed = active.launches.enter(alone=active.careful or session.run.recoveries > 0)
-    if active.closed or session.phase is not Phase.READY:
+    if active.closed or active.suspension is not None or session.phase is not Phase.READY:
         session.passed_cursor()
         return
     try:
@@ -148,6 +158,8 @@ def released(active: Activation, run: Run) -> None:
 
 def _go_on(active: Activation, session: Session, run: Run) -> None:
     notify.released(session)
+    if session.phase is Phase.PARKED and active.suspension is not None:
+        _leave_parked(session)
     if session.phase is Phase.PARKED:
         session.claimed(active.journal.claim(run.run_id).result(waiting.PATIENT_S))
         return
@@ -162,6 +174,15 @@ def _go_on(active: Activation, session: Session, run: Run) -> None:
         session.messages = known
     session.run, session.phase = active.journal.settle(run.run_id, None).result(waiting.PATIENT_S), Phase.READY
     threading.Thread(target=launch, args=(session,), name="durable-launch", daemon=True).start()
+
+
+def _leave_parked(session: Session) -> None:
+    """Decided while everything is suspended: the coroutine that waited for it starts no step, so the run is launched anew."""
+    session.fence(session.run)
+    session.phase, session.fresh = Phase.HELD, False
+    ctx = session.context()
+    if ctx is not None and ctx.task is not None:
+        ctx.task.kill()
 
 
 def _problem(active: Activation, session: Session, run: Run, known: list[Message]) -> tuple[HoldReason, str] | None:

@@ -20,6 +20,7 @@ from . import (
     documents,
     edition,
     endings,
+    errands,
     launching,
     notify,
     overrides,
@@ -27,6 +28,7 @@ from . import (
     policies,
     preflight,
     quiet,
+    restarts,
     resume,
     secrets,
     settings,
@@ -78,12 +80,18 @@ def _make(*, live: bool) -> Activation:
     pins = {**(verdict.replay or {}), **policies.own_pins()}
     active = Activation(journal, verdict.label, pins, live, edition.CODE, config, HANDLERS, *files, _undo_log())
     active.on_release = lambda run: launching.released(active, run)
+    active.on_served = lambda: _served(active)
     try:
         active.late = overrides.install(paths.ROOT / "overrides", _Journaled(), active.undo)
     except Exception as error:  # whatever a changed host makes of it: undone already, and said
         _take_back(active)
         raise _NotReady("adapter_mismatch", [str(error)], "Durable Execution did not start: a host function differs.") from error
     return active
+
+
+def _served(active: Activation) -> None:
+    restarts.watch(active)
+    errands.start(active)
 
 
 class _NotReady(Exception):
@@ -147,6 +155,10 @@ class _Journaled:
 
     hear = staticmethod(deliveries.hear)
     check_silence = staticmethod(deliveries.check_silence)
+
+    @staticmethod
+    def before_restart() -> None:
+        restarts.before_restart()
 
 
 def _refuse(code: str, files: list[str], text: str) -> None:

@@ -58,6 +58,8 @@ async def call_end(active: Activation, data: dict[str, Any]) -> None:
         return
     binding, call = found
     session = binding.session
+    if data["exception"] is not None and not binding.is_current:
+        return  # we cut it off ourselves: that is not how the model answered
     outcome, value, extra = _outcome(session, data)
     await session.finish(call, outcome, value, usage=_usage(value), extra=extra)
 

@@ -14,14 +14,21 @@ from ..journal.restoring import FOUND
 
 if TYPE_CHECKING:
     from ..journal.service import Journal
+    from .activation import Activation
     from .session import Session
 
 BADGE = "_durable_execution"  # in output_data; the underscore keeps it out of chat.json
 TITLE = "Durable Execution"
 HELD_ANSWER = "This chat is on hold and waits for a decision. Open Recovery in the sidebar. Nothing was repeated."
+SUSPENDED = "Agent Zero is about to restart. This chat was suspended and goes on by itself afterwards. Nothing is lost."
 KEPT = "Your message was saved. It is delivered when this run goes on."
 STILL_RUNNING = "A command may still be running: check before you decide."
 MAY_HAVE_ARRIVED = "This reply was being sent: look whether it arrived before you decide."
+
+
+def why_waiting(active: Activation, session: Session) -> str:
+    """What somebody is told who wants a chat to go on that waits."""
+    return SUSPENDED if active.suspension is not None and session.run.hold is None else HELD_ANSWER
 
 
 def write(text: str) -> None:
@@ -86,6 +93,14 @@ def badge(ctx: Any, run: Run, text: str, since: int) -> None:
 def no_badge(ctx: Any) -> None:
     ctx.output_data.pop(BADGE, None)
     refresh()
+
+
+def suspended(session: Session) -> None:
+    """The run waits for the restart."""
+    ctx = session.context()
+    if ctx is not None:
+        ctx.log.set_progress("Suspended: goes on by itself after the restart", 0, False)
+        refresh()
 
 
 def released(session: Session) -> None:

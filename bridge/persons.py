@@ -37,7 +37,7 @@ def nudge_start(active: Activation, data: dict[str, Any]) -> None:
         if session.phase is Phase.RUNNING:
             acting.what = "nudge"  # taken back at nudge/end: the host runs kill and communicate in between
         else:
-            data["result"] = active.answer(notify.HELD_ANSWER)
+            data["result"] = active.answer(notify.why_waiting(active, session))
 
 
 def nudge_end(active: Activation, data: dict[str, Any]) -> None:

@@ -70,7 +70,7 @@ def _take_up(active: Activation, run: Run) -> Session:
         return hold(active, run, *problem, {})
     if not active.live:
         rebuild_chat(session, point)
-    next_ = Restart() if run.state is RunState.HELD else journal.after_restart(run.run_id, lambda call: _permission_now(active, call))
+    next_ = Restart() if run.state is RunState.HELD else journal.after_restart(run.run_id, lambda call: permission_now(active, call))
     if next_.ends:
         return _end(active, session)
     settled = journal.settle(run.run_id, next_.hold).result(waiting.PATIENT_S)
@@ -165,7 +165,7 @@ def remember_chat(active: Activation, session: Session) -> None:
         active.journal.note_chat_saved(session.run.run_id)
 
 
-def _permission_now(active: Activation, call: Call) -> Permission:
+def permission_now(active: Activation, call: Call) -> Permission:
     """What the pinned files allow today for a call whose tool is not loaded yet."""
     if call.permission.policy is None:
         return Permission(None, None)

@@ -9,7 +9,7 @@ from ..journal.documents import Way, Writer
 from ..journal.errors import JournalError, UnknownDocument
 from ..journal.records import Choice, Decision, Run, Selection
 from ..journal.selections import Offer
-from . import documents, edition, notify, restoring, waiting
+from . import documents, edition, notify, restoring, suspension, waiting
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -53,6 +53,7 @@ class Service:
             "restored": notify.put_back(active.journal) or None,
             "notes": active.journal.notes,
             "changed": active.changed,
+            "suspension": suspension.view(active),
             "protected_from_next_message": sorted(active.unprotected),
             "unrecorded": [
                 "scheduled tasks",
@@ -141,6 +142,13 @@ class Service:
         item.setdefault("chat_title", "")
         if ctx is not None and ctx.name:
             item["chat_title"] = self._active.journal.masker.text(ctx.name)
+
+    def suspend(self, action: str, origin: str) -> dict[str, Any]:
+        """Put everything aside for a restart, or take that back; answers at once, `status` says how far it is."""
+        if action == "resume":
+            return {"suspension": None, "resumed": suspension.lift(self._active)}
+        suspension.begin(self._active, origin)
+        return {"suspension": suspension.view(self._active), "resumed": 0}
 
     def _went_on(self, run: Run) -> dict[str, Any]:
         self._active.on_release(run)

@@ -196,6 +196,7 @@ class Session:
 
         large = waiting.is_large(arguments, extra)
         while True:
+            await self._wait_suspended()
             try:
                 step = await waiting.durable(submit, self.note_store, large=large)
             except JournalError as error:
@@ -210,6 +211,14 @@ class Session:
                 self.passed_cursor()
             return step
 
+    async def _wait_suspended(self) -> None:
+        """While everything is put aside no step begins; whoever stands here is ended, or goes on when that is taken back."""
+        generation = self.generation
+        while self.activation.suspension is not None and not self.activation.closed:
+            await asyncio.sleep(_PARK_S)
+            if self.generation != generation:
+                raise notify.stopped(notify.SUSPENDED)
+
     async def hold(self, reason: HoldReason, call_id: CallId, text: str) -> None:
         """Hold the run for a step that turned out impossible, and wait here for the decision."""
         held = await waiting.durable(
@@ -222,7 +231,7 @@ class Session:
     async def hold_open(self, call: Call, why: str) -> None:
         """Hold the run for a living step that ended without proof, and wait here; then the planner is asked about it again."""
         try:
-            await self._hold(HoldReason.OUTCOME_UNKNOWN, call.call_id, why)
+            await self.hold(HoldReason.OUTCOME_UNKNOWN, call.call_id, why)
         except JournalError as error:
             raise notify.stopped(str(error)) from error
 

@@ -12,8 +12,15 @@ from ..journal.modes import DEFAULTS as MODES
 from ..journal.modes import VALUES
 from . import notify, paths
 
-DEFAULTS: dict[str, Any] = {"backend": "sqlite", "resume_parallel": 2, "retention_runs": 100, "retention_days": 30, **MODES}
-_NUMBERS = {"resume_parallel": (1, 16), "retention_runs": (1, 100_000), "retention_days": (1, 3650)}
+DEFAULTS: dict[str, Any] = {
+    "backend": "sqlite",
+    "resume_parallel": 2,
+    "retention_runs": 100,
+    "retention_days": 30,
+    "suspend_grace_s": 5,
+    **MODES,
+}
+_NUMBERS = {"resume_parallel": (1, 16), "retention_runs": (1, 100_000), "retention_days": (1, 3650), "suspend_grace_s": (0, 50)}
 _WORDS: Mapping[str, tuple[str, ...]] = {"backend": ("sqlite",), **VALUES}
 
 

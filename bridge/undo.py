@@ -40,6 +40,13 @@ class UndoLog:
         self.entries.append(Entry(owner, name, original, replacement, label))
         setattr(owner, name, replacement)
 
+    def shadow(self, owner: Any, name: str, replacement: Any, label: str) -> None:
+        """Stand before what the owner has from its class; undone, the owner has nothing of its own again."""
+        if name in vars(owner):
+            raise ValueError(f"{label} stands there already")
+        self.entries.append(Entry(owner, name, _ABSENT, replacement, label))
+        setattr(owner, name, replacement)
+
     def holds(self, owner: Any, name: str) -> bool:
         """Whether this attribute is replaced already, below what another plugin put on top."""
         return any(entry.owner is owner and entry.name == name for entry in self.entries)
@@ -51,9 +58,16 @@ class UndoLog:
             if entry.undone:
                 continue
             if vars(entry.owner).get(entry.name, _ABSENT) is entry.replacement:
-                setattr(entry.owner, entry.name, entry.original)
-            entry.undone = vars(entry.owner).get(entry.name) is entry.original
+                _put_back(entry)
+            entry.undone = vars(entry.owner).get(entry.name, _ABSENT) is entry.original
             if not entry.undone:
                 stuck.append(entry.label)
         self.entries = [entry for entry in self.entries if not entry.undone]
         return stuck
+
+
+def _put_back(entry: Entry) -> None:
+    if entry.original is _ABSENT:
+        delattr(entry.owner, entry.name)
+    else:
+        setattr(entry.owner, entry.name, entry.original)

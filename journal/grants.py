@@ -19,13 +19,13 @@ def grantable(run: Run, call: Call) -> bool:
     return run.hold is not None and not run.damaged and is_cut_off(call, run.hold)
 
 
-def by_policy(scribe: Scribe, call: Call) -> Call:
-    """Allow one more attempt, since the run's mode says so; it stands in the record as any other grant."""
+def by_policy(scribe: Scribe, call: Call, origin: str = POLICY) -> Call:
+    """Allow one more attempt, since the run's mode says so or we cut it off; it stands in the record as any other grant."""
     calls.allow(scribe, call, 1)
     run = runs.load(scribe.tx, call.run_id)
-    request_id = named(call.call_id, POLICY)
+    request_id = named(call.call_id, origin, str(call.attempts))
     seq = scribe.event("granted", run.run_id, call_id=call.call_id, version=run.version, attempts=1)
-    _keep(scribe, run, call.call_id, 1, request_id=request_id, request=request_id, origin=POLICY, seq=seq)
+    _keep(scribe, run, call.call_id, 1, request_id=request_id, request=request_id, origin=origin, seq=seq)
     return calls.load_call(scribe.tx, call.call_id)
 
 

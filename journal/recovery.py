@@ -13,15 +13,26 @@ from .calls import Evidence, Intent, Result
 from .errors import KeyReused, NotRunning
 from .ids import CallId, RunId
 from .masking import has_hidden
-from .modes import CAREFUL, REPORTED, Mode
+from .modes import CAREFUL, HOSTED_TOOLS, REPORTED, Mode
 from .planner import Next, next_step, without_proof
-from .records import Call, Held, Hold, HoldReason, Outcome, Permission, Proceed, Run, RunState, Serve, Step
+from .records import Call, CallKind, Held, Hold, HoldReason, Outcome, Permission, Proceed, Run, RunState, Serve, Step
 from .replay import Allowlist
 from .runs import Scribe
 from .store.base import Reader
 
 MOST_LIVE_ATTEMPTS = 3
 """So often a living step that ends without proof is begun by itself; then a person decides."""
+
+CUT_OFF = "suspended for a restart"
+"""Where the permission comes from to ask a model again whose answer we cut off ourselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """We end the task of a living run, because somebody asked for that."""
+
+    by: str
+    patient: bool = True  # a run with an effect under way is left as it is
 
 
 def begin_call(
@@ -168,11 +179,34 @@ def classify(tx: Reader, run_id: RunId, permission_now: Callable[[Call], Permiss
     return None
 
 
-def suspend(scribe: Scribe, run_id: RunId, token: int, permission_now: Callable[[Call], Permission], allowlist: Allowlist) -> Run:
-    """The task of a living run ended without an end of the run: it is held if that left anything unknown, else it waits its turn."""
+def is_at_work(tx: Reader, run_id: RunId, permission_now: Callable[[Call], Permission], allowlist: Allowlist, at: int) -> bool:
+    """Whether an effect of this run is under way that may not simply be repeated, whatever was chosen for a restart. Reads only."""
+    effects = [call for call in calls.open_calls(tx, run_id) if not call.key.kind.is_inference]
+    return any(isinstance(next_step(call, permission_now(call), allowlist, at), HoldReason) for call in effects)
+
+
+def suspend(
+    scribe: Scribe,
+    run_id: RunId,
+    token: int,
+    permission_now: Callable[[Call], Permission],
+    allowlist: Allowlist,
+    cut: Cut | None = None,
+) -> Run:
+    """The task of a living run ended without an end of the run: it is held if that left anything unknown, else it waits its turn.
+
+    With `cut` we end the task ourselves, once the effects that are under way are settled, or with `patient` off.
+    """
     run = runs.load(scribe.tx, run_id)
     if run.state is not RunState.RUNNING or run.token != token:
         return run
+    if cut is not None:
+        if cut.patient and is_at_work(scribe.tx, run_id, permission_now, allowlist, scribe.now):
+            return run
+        for call in calls.open_calls(scribe.tx, run_id):
+            if call.key.kind is CallKind.MODEL and call.allowance == 0 and call.extra.get(HOSTED_TOOLS) is False:
+                grants.by_policy(scribe, call, CUT_OFF)
+        scribe.event("run_suspended", run_id, by=cut.by)
     return attempts.settle(scribe, run_id, classify(scribe.tx, run_id, permission_now, allowlist, scribe.now))
 
 

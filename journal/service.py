@@ -64,7 +64,7 @@ from .records import (
     Selection,
     Step,
 )
-from .recovery import Restart
+from .recovery import Cut, Restart
 from .replay import NOTHING, Allowlist
 from .retention import Policy
 from .runs import Scribe
@@ -359,9 +359,16 @@ class Journal(Reading):
         at = self.clock.now()
         return self._store.read(lambda tx: recovery.after_restart(tx, RunId(run_id), permission_now, self.allowlist, at))
 
-    def suspend_run(self, run_id: str, token: int, permission_now: Callable[[Call], Permission]) -> Future[Run]:
-        """The task of a living run ended and the run did not: held if anything is unknown by now, else queued."""
-        return self._write(lambda scribe: recovery.suspend(scribe, RunId(run_id), token, permission_now, self.allowlist))
+    def is_at_work(self, run_id: str, permission_now: Callable[[Call], Permission]) -> bool:
+        """Whether an effect of this run is under way that may not simply be repeated."""
+        return self._store.read(lambda tx: recovery.is_at_work(tx, RunId(run_id), permission_now, self.allowlist, self.clock.now()))
+
+    def suspend_run(self, run_id: str, token: int, permission_now: Callable[[Call], Permission], cut: Cut | None = None) -> Future[Run]:
+        """The task of a living run ended and the run did not: held if anything is unknown by now, else queued.
+
+        With `cut` its task is about to be ended by us: the answer is `running` while an effect is under way and `cut` is patient.
+        """
+        return self._write(lambda scribe: recovery.suspend(scribe, RunId(run_id), token, permission_now, self.allowlist, cut))
 
     # -- calls ----------------------------------------------------------------------------------
 

@@ -70,6 +70,7 @@ _EVENTS: Mapping[str, str] = {
     "run_queued": "The run waits for its turn.",
     "run_claimed": "The run goes on.",
     "run_released": "The run may go on.",
+    "run_suspended": "The run was suspended: nothing new is started.",
     "run_interrupted": "The task was ended by a person.",
     "run_stopped": "The run was stopped.",
     "run_completed": "The run ended with an answer.",

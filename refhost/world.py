@@ -118,14 +118,16 @@ class World:
         inject: Path | None = None,
         port: int | None = None,
         wait: bool = True,
+        dockerized: bool = True,
     ) -> World:
         if self.alive:
             raise RuntimeError("This world is already running.")
         self.port = port or self.port or _free_port()
         program = [str(HERE / "boot.py"), str(self.folder), str(inject)] if inject else [str(self.folder / "run_ui.py")]
+        where = ["--dockerized=true"] if dockerized else []
         environment = {**os.environ, "EFFECTS": str(self.effects_file), **(env or {})}
         with self._log.open("ab") as log:
-            self._process = self._launch([*program, f"--port={self.port}", "--dockerized=true"], environment, log)
+            self._process = self._launch([*program, f"--port={self.port}", *where], environment, log)
         if wait:
             self.wait_ready()
         return self
@@ -163,6 +165,11 @@ class World:
         if self._process and self._process.poll() is None:
             self._process.terminate()
             self._process.wait()
+
+    def signal(self, number: int = signal.SIGTERM) -> None:
+        """A signal to the server and to nothing else; it ends in its own way, or not."""
+        assert self._process is not None
+        self._process.send_signal(number)
 
     def wait_dead(self, timeout: float | None = 30) -> int:
         """Waits for a server that ends by itself; returns its exit code, which is negative for a signal."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import errors
-from . import checks, deciding, looking, safety
+from . import checks, deciding, looking, safety, suspending
 from .output import Output
 
 PLUGIN = "durable_execution"
@@ -76,6 +76,6 @@ def _parser() -> argparse.ArgumentParser:
     common.add_argument("--secrets", action="append", metavar="FILE", help="another file of KEY=value lines whose values are hidden")
     common.add_argument("--json", action="store_true", help="one JSON document on standard output, for scripts")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for room in (looking, deciding, safety, checks):
+    for room in (looking, deciding, suspending, safety, checks):
         room.add_to(commands, common)
     return parser

@@ -9,9 +9,8 @@ import threading
 
 import initialize
 from flask import Flask, Response, send_file
-from helpers import defer, dotenv, extension, files, plugins, runtime
+from helpers import defer, dotenv, extension, files, plugins, runtime, server_startup
 from helpers.api import register_api_route, requires_auth
-from werkzeug.serving import make_server
 
 _kept: list[defer.DeferredTask] = []  # a task that nobody keeps is cancelled
 
@@ -22,8 +21,7 @@ def run() -> None:
     app = create_app()
     init_a0()
     # Listens only now: whoever waits for the port knows that the chats are loaded.
-    server = make_server("127.0.0.1", runtime.get_web_ui_port(), app, threaded=True)
-    server.serve_forever()
+    server_startup.run_server(app, "127.0.0.1", runtime.get_web_ui_port())
 
 
 def create_app() -> Flask:

@@ -38,6 +38,7 @@ DOORS = {
     "close_run": "the end of a run, with its last resume point",
     "hold_run": "a living run is put on hold",
     "interrupt_run": "a person ended the task of a living run",
+    "suspend_run": "a living run is put aside for a restart",
     "stop_run": "a run is ended for good",
     "note_chat_saved": "the chat has a file from now on",
     "begin_recovery": "an attempt to resume is counted",
@@ -59,7 +60,6 @@ DOORS = {
 
 ELSEWHERE = {
     "lose_call": ("a living step ended without proof; only `journal.Turns` asks it", "tests/crash/test_suspended.py"),
-    "suspend_run": ("the task of a living run ended; only `journal.Turns` asks it", "tests/crash/test_suspended.py"),
     "prune": ("old runs and bodies go, some time after the start and then daily: never within a turn", "tests/store/test_keep_kills.py"),
 }
 """Doors that no turn of a host passes, and where they are tried instead. They are not counted as points."""
@@ -147,6 +147,10 @@ WRAPS = (
     Wrap("park.woken", "a coroutine goes on after a decision", "bridge.session", "Session._park", AFTER),
     Wrap("stop.telling", "a run was stopped and its chat does not say so yet", "bridge.stopping", "tell", BEFORE),
     Wrap("stop.told", "the chat says that its run was stopped, in its file too", "bridge.stopping", "tell", AFTER),
+    # a restart that announces itself
+    Wrap("suspend.begun", "everything is about to be put aside for a restart", "bridge.suspension", "begin", BEFORE),
+    Wrap("suspend.aside", "a run is put aside and its coroutine not yet ended", "bridge.suspension", "put_by", AFTER),
+    Wrap("suspend.lifted", "a suspension was taken back", "bridge.suspension", "lift", AFTER),
     # messages
     Wrap("message.adding", "waiting messages are about to enter the history", "bridge.messages", "_add", BEFORE),
     Wrap("message.added", "waiting messages stand in the history", "bridge.messages", "_add", AFTER),

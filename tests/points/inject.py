@@ -224,13 +224,17 @@ def around(function, before: str | None, after: str | None):
 
 def spy_on_swaps(undo) -> None:
     def swapping(owner, name, value):
-        swap = sys._getframe(1).f_code.co_name == "swap"
+        swap = sys._getframe(1).f_code.co_name in ("swap", "shadow")
         if swap:
             passed("adapter.noted")
         setattr(owner, name, value)
         passed("adapter.swapped" if swap else "adapter.restored")
 
-    undo.setattr = swapping
+    def uncovering(owner, name):
+        delattr(owner, name)
+        passed("adapter.restored")
+
+    undo.setattr, undo.delattr = swapping, uncovering
 
 
 def spy_on_syncs() -> None:

@@ -141,6 +141,12 @@ def interrupted_answer(play: Play) -> None:
     play.model.script(prose("a long answer " * 40, chunk=4, delay=0.02), when=TEXT, repeat=True)
 
 
+def cut_answer(play: Play) -> None:
+    """Only the first request is answered slowly."""
+    play.model.script(prose("a long answer " * 40, chunk=4, delay=0.05), when=TEXT)
+    play.model.script(answer("all done"), when=TEXT, repeat=True)
+
+
 def two_messages(play: Play) -> None:
     play.model.script(answer("all done"), when=RESULT_A, repeat=True)
     play.model.script(effect_a(play, gate=True), when=TEXT, repeat=True)
@@ -283,6 +289,16 @@ def use_while_off(play: Play) -> None:
 
 def go_back(play: Play, detail: dict[str, Any]) -> Reply | None:
     return play.panel.restore(detail, "Go back") if detail["run"]["reason"]["code"] == "chat_moved_on" else None
+
+
+def suspend(play: Play) -> None:
+    play.client.call(API + "suspend")
+
+
+def is_put_aside(play: Play) -> bool:
+    """By this life. A later one knows nothing of it: there it is over at once."""
+    found = play.panel.status()["suspension"]
+    return "suspend" in play.done and (found is None or found["state"] == "suspended")
 
 
 def add_a_file(play: Play) -> None:
@@ -454,6 +470,31 @@ STORIES: dict[str, Story] = {
             only=("finish_writing", "save_document", "settle_conflict"),
         ),
         Story(
+            "suspend",
+            "everything is suspended while a tool runs, and goes on when no restart comes",
+            gated_effect,
+            (
+                FIRST,
+                Step("suspend", has_begun, suspend),
+                opens_gate("suspend"),
+                Step("resume", is_put_aside, lambda play: play.client.call(API + "suspend", {"action": "resume"})),
+            ),
+            ((TEXT,), *A_ONCE),
+        ),
+        Story(
+            "cut",
+            "a suspension cuts off the model's answer, which is asked for again",
+            cut_answer,
+            (
+                FIRST,
+                Step("suspend", lambda play: bool(play.model.requests("chat")), suspend),
+                Step("resume", is_put_aside, lambda play: play.client.call(API + "suspend", {"action": "resume"})),
+            ),
+            ((TEXT,),),
+            effects={},
+            only=("suspend", "launch", "claim", "begin_call"),
+        ),
+        Story(
             "completed",
             "a person confirms that an unknown step happened",
             one_effect,
@@ -592,4 +633,4 @@ STORIES: dict[str, Story] = {
         ),
     )
 }
-"""Several calls in one answer get their story here when a host records them one by one; a suspend, when a turn of a host asks for it."""
+"""Several calls in one answer get their story here when a host records them one by one."""

@@ -1,0 +1,406 @@
+"""Everything is put aside for a restart, by real servers with a model stream and effects open, and goes on by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from journal.store.ownership import OwnerLock
+from refhost.model import Model, answer, prose, with_
+from refhost.world import World
+from tests.support.scenes import Saying, begin_effect, ended, locked, script_effect, status
+from tests.support.story import API, Panel
+
+TEXT = "please"
+
+
+def suspend(world: World, action: str = "suspend") -> Any:
+    return world.client().call(API + "suspend", {"action": action})
+
+
+def wait_suspended(world: World) -> dict[str, Any]:
+    def look() -> Any:
+        found = status(world)["suspension"]
+        return found if found and found["state"] == "suspended" else None
+
+    found = world.client().wait(look, what="everything to be suspended")
+    assert found is not None
+    return dict(found)
+
+
+def states(world: World) -> list[str]:
+    return [run["state"] for run in Panel(world.client()).all_runs()]
+
+
+def begin_stream(world: World, model: Model) -> str:
+    """A chat whose model is speaking and does not come to an end."""
+    model.script(with_(answer("half an answer and the other half"), gate="never", gate_at=20), answer("all done"), when=TEXT)
+    client = world.client()
+    chat = client.create_chat()
+    client.send(chat, TEXT)
+    model.wait_requests(1)
+    return chat
+
+
+@pytest.fixture
+def grace(world: World) -> None:
+    (world.plugin_folder / "config.json").write_text('{"suspend_grace_s": 1}', "utf-8")
+
+
+def test_a_model_stream_is_cut_at_once_and_asked_again_after_the_restart(world: World, model: Model) -> None:
+    world.start()
+    chat = begin_stream(world, model)
+
+    suspend(world)
+    found = wait_suspended(world)
+
+    assert found["safe"] is True
+    assert "Safe to restart" in found["text"]
+    assert states(world) == ["queued"]
+    assert not world.client().running(chat)
+    world.restart()
+    assert ended(world, chat) == "completed"
+    assert len(model.requests("chat")) == 2
+    assert Panel(world.client()).needs_you() == []
+
+
+def test_it_is_taken_back_and_goes_on_without_a_restart(world: World, model: Model) -> None:
+    world.start()
+    chat = begin_stream(world, model)
+    suspend(world)
+    wait_suspended(world)
+
+    assert suspend(world, "resume") == {"suspension": None, "resumed": 1}
+
+    assert ended(world, chat) == "completed"
+    assert status(world)["suspension"] is None
+    assert [item["content"] for item in world.client().logs(chat) if item["type"] == "user"] == [TEXT]
+
+
+def test_an_effect_that_ends_in_time_is_saved_and_nothing_begins_after_it(world: World, model: Model, gate: Path) -> None:
+    script_effect(model, gate)
+    world.start()
+    chat = begin_effect(world)
+
+    assert suspend(world)["suspension"]["state"] == "suspending"
+    named = status(world)["suspension"]
+    assert [call["name"] for call in named["open"]] == ["effect"]
+    assert named["safe"] is False
+    gate.touch()
+    assert wait_suspended(world)["safe"] is True
+
+    assert len(model.requests("chat")) == 1
+    world.restart()
+    assert ended(world, chat) == "completed"
+    assert world.effects() == ["start a", "end a"]
+    assert len(model.requests("chat")) == 2
+
+
+def test_an_effect_that_does_not_end_is_unknown_and_waits_for_a_person(world: World, model: Model, gate: Path, grace: None) -> None:
+    script_effect(model, gate)
+    world.start()
+    chat = begin_effect(world)
+
+    suspend(world)
+    wait_suspended(world)
+    world.restart()
+
+    detail = Panel(world.client()).wait_held(chat)
+    assert detail["run"]["reason"]["code"] == "outcome_unknown"
+    Panel(world.client()).decide(detail, "confirmed_completed", "seen outside")
+    assert ended(world, chat) == "completed"
+    assert world.effects().count("start a") == 1
+
+
+def test_callers_who_wait_are_told(world: World, model: Model) -> None:
+    world.start()
+    chat = world.client().create_chat()
+    model.script(with_(prose("never"), gate="never"), when=TEXT)
+    caller = Saying(world, chat, TEXT)
+    model.wait_requests(1)
+
+    suspend(world)
+    caller.join(20)
+
+    assert "suspended" in caller.answer
+
+
+def test_a_message_that_comes_while_suspended_is_kept_and_answered_after_the_restart(world: World, model: Model) -> None:
+    model.script(answer("all done"), when=TEXT)
+    world.start()
+    client = world.client()
+    chat = client.create_chat()
+    suspend(world)
+    wait_suspended(world)
+
+    reply = client.call("message", {"text": TEXT, "context": chat, "message_id": "m1"})
+
+    assert reply["suspended"] is True
+    assert model.requests("chat") == []
+    world.restart()
+    assert ended(world, chat) == "completed"
+    assert len(model.requests("chat")) == 1
+    assert [item["content"] for item in world.client().logs(chat) if item["type"] == "user"] == [TEXT]
+
+
+def test_a_message_to_a_suspended_chat_is_delivered_once(world: World, model: Model) -> None:
+    world.start()
+    chat = begin_stream(world, model)
+    suspend(world)
+    wait_suspended(world)
+    world.client().send(chat, "and one more")
+
+    suspend(world, "resume")
+
+    assert ended(world, chat) == "completed"
+    assert sum(request.prompt.count("and one more") for request in model.requests("chat")) == 1
+
+
+def test_a_decision_that_is_made_while_suspended_waits_for_the_restart(world: World, model: Model, gate: Path) -> None:
+    script_effect(model, gate)
+    world.start()
+    chat = begin_effect(world)
+    world.client().nudge(chat)  # held by a living process
+    panel = Panel(world.client())
+    detail = panel.wait_held(chat)
+    suspend(world)
+    wait_suspended(world)
+
+    assert panel.decide(detail, "confirmed_completed", "seen outside").status == 200
+    assert len(model.requests("chat")) == 1
+    world.restart()
+
+    assert ended(world, chat) == "completed"
+
+
+def test_a_turn_that_is_parked_for_a_person_stays_held(world: World, model: Model, gate: Path) -> None:
+    script_effect(model, gate)
+    world.start()
+    chat = begin_effect(world)
+    world.restart()
+    panel = Panel(world.client())
+    detail = panel.wait_held(chat)
+
+    suspend(world)
+    assert wait_suspended(world)["safe"] is True
+    suspend(world, "resume")
+
+    assert panel.wait_held(chat)["run"]["version"] == detail["run"]["version"]
+
+
+# -- the ends that announce themselves -------------------------------------------------------------
+
+
+def test_a_signal_with_a_stream_open_ends_the_server_and_the_run_goes_on_at_the_next_start(world: World, model: Model) -> None:
+    world.start()
+    chat = begin_stream(world, model)
+
+    world.signal(signal.SIGTERM)
+
+    assert world.wait_dead() == -signal.SIGTERM
+    world.start()
+    assert ended(world, chat) == "completed"
+    assert len(model.requests("chat")) == 2
+    assert Panel(world.client()).all_runs()[0]["state"] == "completed"
+
+
+def test_a_signal_lets_an_effect_end(world: World, model: Model, gate: Path) -> None:
+    script_effect(model, gate)
+    world.start()
+    chat = begin_effect(world)
+
+    world.signal(signal.SIGTERM)
+    world.client().wait(lambda: status(world)["suspension"], what="the suspension")
+    gate.touch()
+
+    assert world.wait_dead() == -signal.SIGTERM
+    world.start()
+    assert ended(world, chat) == "completed"
+    assert world.effects() == ["start a", "end a"]
+
+
+def test_a_signal_with_a_command_running_ends_in_time_and_holds_it(world: World, model: Model, gate: Path, grace: None) -> None:
+    script_effect(model, gate)
+    world.start()
+    chat = begin_effect(world)
+
+    world.signal(signal.SIGTERM)
+
+    assert world.wait_dead(15) == -signal.SIGTERM
+    world.start()
+    assert Panel(world.client()).wait_held(chat)["run"]["reason"]["code"] == "outcome_unknown"
+    assert world.effects() == ["start a"]
+
+
+def test_a_second_signal_ends_the_grace_period(world: World, model: Model, gate: Path) -> None:
+    (world.plugin_folder / "config.json").write_text('{"suspend_grace_s": 50}', "utf-8")
+    script_effect(model, gate)
+    world.start()
+    begin_effect(world)
+    world.signal(signal.SIGTERM)
+    world.client().wait(lambda: status(world)["suspension"], what="the suspension")
+
+    began = time.monotonic()
+    world.signal(signal.SIGTERM)
+    world.wait_dead(30)
+
+    assert time.monotonic() - began < 30  # far less than the grace period: the second signal counted
+
+
+def test_a_signal_lets_waiting_callers_go(world: World, model: Model) -> None:
+    """Without this the web server waits for them, and they for a model."""
+    world.start()
+    chat = world.client().create_chat()
+    model.script(with_(prose("never"), gate="never"), when=TEXT)
+    caller = Saying(world, chat, TEXT)
+    model.wait_requests(1)
+
+    world.signal(signal.SIGTERM)
+
+    assert world.wait_dead(20) == -signal.SIGTERM
+    caller.join(20)
+    assert "suspended" in caller.answer
+
+
+def test_a_signal_while_the_journal_is_locked_does_not_hang(world: World, model: Model, grace: None) -> None:
+    world.start()
+    begin_stream(world, model)
+
+    with locked(world):
+        world.signal(signal.SIGTERM)
+        world.wait_dead(20)
+
+    world.start()
+    assert Panel(world.client()).wait_held()["run"]["reason"]["code"] == "model_interrupted"
+
+
+@pytest.mark.parametrize("dockerized", [True, False], ids=["ends", "starts over"])
+def test_a_restart_by_the_host_suspends_first(world: World, model: Model, dockerized: bool) -> None:
+    world.start(dockerized=dockerized)
+    chat, pid = begin_stream(world, model), world.pid
+
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        world.client().ask("restart")
+    if dockerized:
+        assert world.wait_dead() == 0
+        world.start()
+    world.wait_ready()
+
+    assert ended(world, chat) == "completed"
+    assert (world.pid == pid) is not dockerized
+    assert len(model.requests("chat")) == 2
+    assert Panel(world.client()).needs_you() == []
+
+
+def test_switched_off_the_end_of_the_server_is_the_hosts_again(world: World, model: Model) -> None:
+    world.start()
+    world.client().toggle(False)
+
+    world.signal(signal.SIGTERM)
+
+    assert world.wait_dead(10) == -signal.SIGTERM
+
+
+def test_without_the_plugin_a_signal_loses_the_turn(world: World, model: Model) -> None:
+    """What all this is for: nothing goes on, and the model's work is gone."""
+    world.toggle_file(False)
+    world.start()
+    chat = begin_stream(world, model)
+
+    world.signal(signal.SIGTERM)
+    world.wait_dead()
+    world.start()
+
+    assert not world.client().running(chat)
+    assert len(model.requests("chat")) == 1
+
+
+# -- from the command line -------------------------------------------------------------------------
+
+
+def command(world: World, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """As it is run in the plugin's folder, where it finds the journal by itself."""
+    asked = [sys.executable, "-m", "journal", *arguments]
+    return subprocess.run(asked, cwd=world.plugin_folder, capture_output=True, text=True, timeout=90, check=False)
+
+
+def test_the_command_line_suspends_a_running_server_and_says_that_it_is_safe(world: World, model: Model) -> None:
+    world.start()
+    chat = begin_stream(world, model)
+
+    done = command(world, "suspend")
+
+    assert done.returncode == 0, done.stderr
+    assert "Safe to restart now" in done.stdout
+    assert states(world) == ["queued"]
+    again = command(world, "suspend", "--resume")
+    assert again.returncode == 0, again.stderr
+    assert "go on" in again.stdout
+    assert ended(world, chat) == "completed"
+    assert [path.name for path in world.data_folder.glob("a*.json*")] == []
+
+
+def test_the_command_line_says_what_was_cut_off(world: World, model: Model, gate: Path, grace: None) -> None:
+    script_effect(model, gate)
+    world.start()
+    begin_effect(world)
+
+    done = command(world, "suspend", "--json")
+
+    facts = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert (facts["server"], facts["safe"], len(facts["held"])) == (True, True, 1)
+
+
+def test_without_a_server_there_is_nothing_to_suspend(world: World) -> None:
+    world.start()
+    world.stop()
+
+    done = command(world, "suspend")
+
+    assert (done.returncode, done.stdout) == (0, "No server runs, so nothing is at work.\n")
+
+
+def test_a_question_to_a_server_that_ended_is_not_asked_of_the_next(world: World) -> None:
+    world.start()
+    world.kill()
+    (world.data_folder / "asked.json").write_text('{"id": "old", "what": "suspend"}', "utf-8")
+
+    world.start()
+    world.client().wait(lambda: not (world.data_folder / "asked.json").exists(), what="the old question to go")
+
+    assert status(world)["suspension"] is None
+
+
+@pytest.mark.parametrize("left", ["{", "[]", '{"id": 1, "what": "suspend"}', '{"id": "x", "what": "stop"}'])
+def test_a_question_that_makes_no_sense_is_not_answered(world: World, left: str) -> None:
+    world.start()
+    (world.data_folder / "asked.json").write_text(left, "utf-8")
+
+    world.client().create_chat()
+
+    assert status(world)["suspension"] is None
+
+
+def test_a_process_that_does_not_answer_is_said_to_be(world: World) -> None:
+    """Another program owns the journal: a command line of its own, or an older version."""
+    world.start()
+    world.stop()
+    lock = OwnerLock(world.data_folder / "journal.lock")
+    try:
+        done = command(world, "suspend")
+    finally:
+        lock.release()
+
+    assert done.returncode == 4
+    assert "did not answer" in done.stderr
+    assert not (world.data_folder / "asked.json").exists()
