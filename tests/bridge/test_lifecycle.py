@@ -127,6 +127,7 @@ def test_off_puts_back_the_very_objects_that_were_there(tmp_path, model):
         assert sorted(changed) == [
             "helpers.extension._get_extension_classes",
             "helpers.message_queue.log_user_message",
+            "helpers.process.reload",
             "plugins._email_integration.helpers.handler.send_email_reply",
             "plugins._email_integration.helpers.smtp_client.format_error",
         ]
