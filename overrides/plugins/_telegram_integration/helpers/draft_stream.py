@@ -6,7 +6,10 @@ the message that showed the answer may have arrived, the host must not send the 
 
 
 async def send_intermediate_response(original, context, response_text, keyboard=None):
-    return await journaled.deliver("telegram_update", original, context, response_text, None, keyboard)  # noqa: F821 - passed in
+    async def send(ctx, text, attachments):
+        return await original(ctx, text, keyboard)
+
+    return await journaled.deliver("telegram_update", send, context, response_text, None)  # noqa: F821 - passed in
 
 
 async def finalize_response(original, context, response_text, keyboard=None):
