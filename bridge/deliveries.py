@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from ..journal.records import Call, HoldReason, Outcome, Permission, Serve
+from ..journal.records import Call, Outcome, Permission, Serve
 from . import notify, outcomes, paths, senders
 from .senders import SENDERS, Sender
 from .session import ROOT_PATH, Binding, Session, bound
@@ -83,7 +83,7 @@ async def _delivered(
         if silent is None:
             return returned
         # the host would tell the model, and the model would send again: a person looks first
-        await session.hold(HoldReason.OUTCOME_UNKNOWN, step.call.call_id, _WHY.format(error=silent, via=sender.via))
+        await session.hold_open(step.call, _WHY.format(error=silent, via=sender.via))
 
 
 async def _send(
