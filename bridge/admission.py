@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded
 from ..journal.records import Admitted, ResumePoint, Run, RunState
 from ..journal.recovery import Cut
-from . import callers, deliveries, notify, paths, persons, settings, suspension, waiting
+from . import agents, callers, deliveries, notify, paths, persons, settings, suspension, waiting
 from .session import Message, Phase, Session
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ async def _answer(session: Session) -> Any:
 
 
 def _is_recorded(active: Activation, ctx: Any) -> bool:
-    """Chats of people are recorded. A turn that enters at a subordinate, or in a background chat, is not yet."""
+    """Chats of people are recorded. A turn in a background chat is not yet."""
     if ctx.type.value == "background":
         return False
     if ctx.id in active.sessions:
@@ -119,7 +119,7 @@ def _is_recorded(active: Activation, ctx: Any) -> bool:
         active.unprotected.add(ctx.id)
         return False
     active.unprotected.discard(ctx.id)
-    return bool(ctx.get_agent().number == 0)
+    return True
 
 
 def _let_close(active: Activation, ctx: Any) -> None:
@@ -169,7 +169,8 @@ def _repeat(active: Activation, session: Session | None, ctx: Any, run: Run) -> 
 
 def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None:
     projector = active.projector(ctx.id)
-    point = projector.project(ctx, {})
+    entered = agents.entered_at(ctx.get_agent().number)  # a chat that was saved while a subordinate spoke goes on there
+    point = projector.project(ctx, {}, paths=entered)
     try:
         admitted = _admitted(active, ctx, msg, point)
     except ChatBusy as busy:
@@ -185,7 +186,7 @@ def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None
         data["result"] = _repeat(active, None, ctx, admitted.run)
         return
     projector.stored(point)
-    session = Session(active, admitted.run, projector, generation=1)
+    session = Session(active, admitted.run, projector, generation=1, paths=entered)
     session.messages = [Message.of(item) for item in active.journal.waiting(ctx.id)]
     active.add(session)
     if active.suspension is None:
@@ -260,7 +261,7 @@ def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, dat
         session.messages.append(message)
     if session.phase is Phase.RUNNING and ctx.is_running():
         ctx.paused = False
-        agent = ctx.get_agent()
+        agent = _reached(session, ctx)
         if agent.intervention is not None:  # the host has one slot; ours has room
             data["result"] = active.task(_answer, session)
         else:
@@ -273,11 +274,19 @@ def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, dat
     return True
 
 
+def _reached(session: Session, ctx: Any) -> Any:
+    """The agent whom a message reaches: the one at work. Between two of its steps the host would take the first agent."""
+    agent = session.deepest(ctx)
+    ctx.streaming_agent = agent if agent.number else ctx.streaming_agent
+    return agent
+
+
 def _continue_lost(active: Activation, session: Session, ctx: Any, data: dict[str, Any]) -> None:
     """The run has no coroutine any more (a nudge, or it died): this message begins a new one."""
     if persons.acting_now() != "nudge":
         persons.interrupt(active, session, ctx, "its task had ended")
     if session.phase is Phase.RUNNING:
+        _reached(session, ctx)
         session.listen_again()
         session.starting = True
         data["_durable_session"] = session

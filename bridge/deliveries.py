@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ..journal.records import Call, Outcome, Permission, Serve
 from . import notify, outcomes, paths, senders
 from .senders import SENDERS, Sender
-from .session import ROOT_PATH, Binding, Session, bound
+from .session import Binding, Session, bound
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -34,7 +34,7 @@ async def deliver(active: Activation, name: str, original: Callable[..., Awaitab
     if session is None or _heard.get() is not None:
         return await original(ctx, text, *rest)
     sender = SENDERS[name]
-    key = session.sends.key(ROOT_PATH, sender)
+    key = session.sends.key(sender)
     if (first := session.sends.made.get(key.text)) is not None:
         await asyncio.wait({first})
         return sender.sent

@@ -10,12 +10,12 @@ import contextlib
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import Corrupt, JournalError
 from ..journal.records import Call, CallKind, HoldReason, Input, Outcome, Run, RunState
-from . import notify, resume, stopping, turns, turnstile, waiting
-from .session import ROOT_PATH, Message, Phase, Session
+from . import agents, messages, notify, resume, stopping, turns, turnstile, waiting
+from .session import Message, Phase, Session
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -110,7 +110,7 @@ def _failed(session: Session, why: str) -> None:
 
 
 def _launch(active: Activation, session: Session) -> None:
-    from agent import AgentContext, UserMessage
+    from agent import AgentContext
 
     if not session.fresh:
         active.journal.begin_recovery(session.run.run_id).result(waiting.PATIENT_S)
@@ -119,26 +119,38 @@ def _launch(active: Activation, session: Session) -> None:
     claim = active.journal.claim(session.run.run_id).result(waiting.PATIENT_S)
     ctx = session.context()
     calls = active.journal.calls(session.run.run_id)
-    session.recorded = {call.key.text for call in calls if call.outcome is not None and not call.abandoned}
-    session.last_answer = _last_answer(session, calls)
+    ended = [call for call in calls if call.outcome is not None and not call.abandoned]
+    session.recorded = {call.key.text: call.extra.get(messages.BEFORE, []) for call in ended}
+    agent = session.deepest(ctx)
+    session.repeats = {agent.number: _last_answer(session, session.paths[agent.number], calls)}
     session.resumed = True
     session.fence(claim.run)
     session.claimed(claim)
+    AgentContext.set_current(ctx.id)
+    ctx.run_task(ctx._process_chain, agent, _message_of(session, agent))
+
+
+def _message_of(session: Session, agent: Any) -> Any:
+    """What the agent at work was asked; it is adopted where it stands in the history."""
+    from agent import UserMessage
+
+    if agents.opened_by(session.paths[agent.number]) is not None:  # its superior asked it
+        asked = agent.last_user_message
+        return UserMessage("", id=asked.id if asked is not None else "")
     content = session.run.input
-    in_history = any(m.id == session.run.input_id for m in ctx.agent0.history.all_messages())
+    in_history = any(m.id == session.run.input_id for m in agent.history.all_messages())
     # a command like "/name" was resolved in an earlier life: only a message that the host never saw goes in as written
     text = "" if in_history else content["text"]
-    message = UserMessage(text, list(content["attachments"]), list(content["system"]), id=session.run.input_id)
-    AgentContext.set_current(ctx.id)
-    ctx.run_task(ctx._process_chain, ctx.agent0, message)
+    return UserMessage(text, list(content["attachments"]), list(content["system"]), id=session.run.input_id)
 
 
-def _last_answer(session: Session, calls: list[Call]) -> str:
+def _last_answer(session: Session, path: str, calls: list[Call]) -> str:
     """What the model said last before the resume point. Without it a repeated answer would act a second time."""
     if not session.answered:
         return ""
-    reached = session.steps.get(ROOT_PATH, 0)
-    answers = [c for c in calls if c.key.kind is CallKind.MODEL and c.outcome is Outcome.OK and not c.abandoned and c.key.step <= reached]
+    reached = session.steps.get(path, 0)
+    said = [c for c in calls if c.key.path == path and c.key.kind is CallKind.MODEL and c.outcome is Outcome.OK and not c.abandoned]
+    answers = [c for c in said if c.key.step <= reached]
     return str(answers[-1].value.get("response", "")) if answers and isinstance(answers[-1].value, dict) else ""
 
 

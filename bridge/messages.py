@@ -5,18 +5,18 @@ What counts as delivered is what stands in the history; no flag is trusted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..journal.ids import InputId
 from ..journal.records import CallKey, CallKind
-from . import notify
-from .projection import chain
-from .session import ROOT_PATH, Message, Session, bound, of_agent
+from . import agents, notify
+from .session import Message, Session, bound, of_agent
 
 if TYPE_CHECKING:
     from .activation import Activation
 
+BEFORE = "delivered_before"  # in the extra of a model call: the messages that entered the history since the step before
 NOTE_ID = "durable-lost-state"
 INTERRUPTED = "This step was interrupted by a new message. It may still be running: check before you run it again."
 
@@ -30,12 +30,12 @@ def user_message_start(active: Activation, agent: Any, data: dict[str, Any]) -> 
     message, intervention = _arguments(data)
     if not intervention:
         if session.resumed:
-            _adopt(agent, message, data)
+            _adopt([agent], message, data)
         return
     if session.delivering:
         return
-    if _adopt(agent, message, data):
-        return  # the host's slot was filled a moment after we had delivered the message
+    if _adopt(agents.of_chat(agent.context), message, data):
+        return  # the host's slot was filled a moment after we had delivered the message, maybe to another agent
     seq = next((m.seq for m in session.messages if m.id == message.id), None)
     if seq is not None:
         _add(session, agent, [m for m in session.messages if m.seq < seq])
@@ -45,7 +45,7 @@ def _keep_out(active: Activation, agent: Any, data: dict[str, Any]) -> None:
     """A turn that did not come through the front door adds nothing to a chat with an unfinished run (I6)."""
     binding = bound.get()
     session = active.sessions.get(agent.context.id)
-    if session is not None and agent.number == 0 and (binding is None or binding.session is not session):
+    if session is not None and session.path_of(agent) is not None and (binding is None or binding.session is not session):
         data["exception"] = notify.stopped(notify.HELD_ANSWER)
 
 
@@ -92,14 +92,15 @@ def _add(session: Session, agent: Any, chosen: list[Message]) -> None:
         session.delivering = False
 
 
-def _adopt(agent: Any, message: Any, data: dict[str, Any]) -> bool:
-    """Take the message that stands in the history for the one that the host is about to add."""
-    for stored in agent.history.all_messages():
-        if message.id and stored.id == message.id and not stored.ai:
-            data["result"] = stored
-            if agent.last_user_message is None:
-                agent.last_user_message = stored
-            return True
+def _adopt(heard_by: Iterable[Any], message: Any, data: dict[str, Any]) -> bool:
+    """Take the message that stands in a history for the one that the host is about to add."""
+    for agent in heard_by:
+        for stored in agent.history.all_messages():
+            if message.id and stored.id == message.id and not stored.ai:
+                data["result"] = stored
+                if agent.last_user_message is None:
+                    agent.last_user_message = stored
+                return True
     return False
 
 
@@ -111,7 +112,7 @@ def _arguments(data: dict[str, Any]) -> tuple[Any, bool]:
 
 
 def in_history(ctx: Any) -> set[str]:
-    return {message.id for agent in chain(ctx) for message in agent.history.all_messages()}
+    return {message.id for agent in agents.of_chat(ctx) for message in agent.history.all_messages()}
 
 
 def delivered(session: Session, ctx: Any) -> list[InputId]:
@@ -128,10 +129,9 @@ def forget_delivered(session: Session, ids: list[InputId]) -> None:
             session.messages = [message for message in session.messages if message.id not in ids]
 
 
-def next_is_recorded(session: Session) -> bool:
-    """True while the next model call has a record of an earlier life."""
-    step = session.steps.get(ROOT_PATH, 0) + 1
-    return CallKey(ROOT_PATH, step, CallKind.MODEL, 0).text in session.recorded
+def before_recorded(session: Session, path: str) -> list[str] | None:
+    """None unless the agent's next model call has a record of an earlier life; then the messages to deliver before it."""
+    return session.recorded.get(CallKey(path, session.steps.get(path, 0) + 1, CallKind.MODEL).text)
 
 
 def note_lost_state(session: Session, agent: Any) -> None:
@@ -158,9 +158,9 @@ def _topics(history: Any) -> Iterator[Any]:
 async def intervention_start(active: Activation, agent: Any) -> None:
     """Before the host raises for a new message: a saved result goes into the history first (I15)."""
     session = of_agent(agent)
-    if session is None or session.open_tool is None:
+    open_tool = session.open_tools.get(agent.number) if session is not None else None
+    if session is None or open_tool is None:
         return
-    open_tool = session.open_tool
     if open_tool.response is None and not open_tool.executing:
         return
     await agent.wait_if_paused()
@@ -171,12 +171,12 @@ async def intervention_start(active: Activation, agent: Any) -> None:
         open_tool.progress = f"{tool.progress.strip()}\n\n{INTERRUPTED}".strip()
         tool.progress = open_tool.progress
     else:
-        await append_result(session)
+        await append_result(session, agent)
 
 
-async def append_result(session: Session) -> None:
+async def append_result(session: Session, agent: Any) -> None:
     """Let the host's own tool put its saved result into the history, now."""
-    open_tool = session.open_tool
+    open_tool = session.open_tools.get(agent.number)
     if open_tool is None or open_tool.response is None:
         return
     response, open_tool.response = open_tool.response, None
@@ -189,4 +189,4 @@ async def exception_start(active: Activation, agent: Any, data: dict[str, Any]) 
     session = of_agent(agent)
     location = data["args"][1] if len(data["args"]) > 1 else data["kwargs"].get("location")
     if session is not None and location == "message_loop":
-        await append_result(session)
+        await append_result(session, agent)

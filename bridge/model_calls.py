@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from .activation import Activation
 
 _KEY = "_durable_model"
+_TOOL_CALLS = ("function_call", "computer_call")
 _PROMPT_COPY = ("input_items", "raw")  # the whole prompt, and raw provider data
 
 
 def turn_start(active: Activation, agent: Any) -> None:
     """Count the step; the call below, which knows no agent, finds it in a context variable."""
     session = of_agent(agent)
-    current_call.set((session.model_key(), agent) if session is not None else None)
+    path = session.path_of(agent) if session is not None else None
+    current_call.set((session.model_key(path), agent) if session is not None and path is not None else None)
 
 
 async def call_start(active: Activation, data: dict[str, Any]) -> None:
@@ -35,6 +37,7 @@ async def call_start(active: Activation, data: dict[str, Any]) -> None:
         return
     kwargs = data["kwargs"]
     name = str(getattr(data["args"][0], "model_name", "") or "model")
+    before = list(session.just_delivered) if session.is_divided(agent) else []  # no resume point says that they stood there
     session.just_delivered.clear()
     step = await session.begin(
         key,
@@ -43,7 +46,7 @@ async def call_start(active: Activation, data: dict[str, Any]) -> None:
         arguments={"model": name, "prompt": _prompt_digest(kwargs.get("messages") or [])},
         permission=Permission(None, None),
         unservable=_unservable,
-        extra={HOSTED_TOOLS: hosted.are_offered(data["args"][0], kwargs)},
+        extra={HOSTED_TOOLS: hosted.are_offered(data["args"][0], kwargs), **({messages.BEFORE: before} if before else {})},
     )
     if isinstance(step, Serve):
         await _serve(session, agent, step.call, data)
@@ -61,6 +64,7 @@ async def call_end(active: Activation, data: dict[str, Any]) -> None:
     if data["exception"] is not None and not binding.is_current:
         return  # we cut it off ourselves: that is not how the model answered
     outcome, value, extra = _outcome(session, data)
+    _note_asked(session, call, data["result"] if outcome is Outcome.OK else None)
     await session.finish(call, outcome, value, usage=_usage(value), extra=extra)
 
 
@@ -74,6 +78,12 @@ def _outcome(session: Session, data: dict[str, Any]) -> tuple[Outcome, Any, dict
     if isinstance(error, InterventionException):
         return Outcome.SUPERSEDED, None, {"delivered": list(session.just_delivered)}
     return Outcome.ERROR, outcomes.describe(error), {}
+
+
+def _note_asked(session: Session, call: Call, result: Any) -> None:
+    """How many tool calls the host is going to make for this answer, one after another."""
+    items = [item.type for item in getattr(result, "output_items", ())]
+    session.asked[call.key.path] = sum(kind in _TOOL_CALLS for kind in items)
 
 
 def _unservable(call: Call) -> str:
@@ -95,6 +105,7 @@ async def _serve(session: Session, agent: Any, call: Call, data: dict[str, Any])
         data["exception"] = outcomes.rebuild(call.value)  # handed over, not raised: the host handles it as its own
         return
     result = LLMResult.from_dict(call.value)
+    _note_asked(session, call, result)
     kwargs = data["kwargs"]
     deliveries.put_preview_back(agent.context, call)
     session.giving_back = True

@@ -20,13 +20,15 @@ POLICIES: Allowlist = {
     "response": Policy("Hands the final answer to the chat. What an integration then sends is a call of its own."),
     "wait": Policy("Waits, at most until the recorded moment.", idle=True),
     "durable_plan": Policy("Reads the plan, or writes it in the very commit that saves the call's result."),
+    "call_subordinate": Policy("Makes an agent work whose steps are recorded one by one.", through=True),
 }
-"""Policies in force. `call_subordinate` and `parallel` come with child runs."""
+"""Policies in force. `parallel` comes with runs of its own."""
 
 OWN = {"tools/durable_plan.py": "e9a6c3c3171df5f563eecf36789bbeb94cce3e7886faa4494c7c65153df4e472"}
 """Tools of our own: the reviewed source, by its file in the plugin. The host's are pinned per version in UPSTREAM.json."""
 
 WAIT = "wait"
+SUBORDINATE = "call_subordinate"
 
 
 def permission(tool: Any, ctx: Any, pins: dict[str, str], root: Path) -> Permission:

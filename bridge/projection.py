@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Any
 
 from ..journal.codec import Opaque
@@ -17,6 +17,7 @@ from ..journal.ids import Digest
 from ..journal.masking import Masker
 from ..journal.records import ResumePoint
 from ..journal.trees import Growing, Pack, Tree
+from . import agents
 
 LOG_ITEMS = 1000  # the host keeps as many of a stored chat
 MARK = "durable_execution"  # our key in a chat's data
@@ -38,15 +39,16 @@ class Projector:
         self._pieces: dict[int, tuple[Any, Any, Digest]] = {}
         self._log: tuple[str, int, list[Digest]] = ("", 0, [])
 
-    def project(self, ctx: Any, position: dict[str, int], *, answered: bool = False) -> ResumePoint:
+    def project(self, ctx: Any, position: dict[str, int], *, paths: Mapping[int, str] | None = None, answered: bool = False) -> ResumePoint:
         """Take the chat's state as it is now. Background work may change a history meanwhile: try again.
 
+        `paths`: where the agents work that are part of the run, by number.
         `answered`: the host's loop compares its next answer with the last one, to notice a model that repeats itself.
         """
         for attempt in range(_RETRIES):
             pack = Pack(self._masker, self._known)
             try:
-                root = pack.root({**self._root(pack, ctx), "answered": answered})
+                root = pack.root({**self._root(pack, ctx, paths or {}), "answered": answered})
             except (RuntimeError, IndexError):
                 if attempt == _RETRIES - 1:
                     raise
@@ -58,9 +60,9 @@ class Projector:
         """Remember that the journal has these nodes: they are not sent again."""
         self._known.update(point.nodes)
 
-    def _root(self, pack: Pack, ctx: Any) -> dict[str, Any]:
+    def _root(self, pack: Pack, ctx: Any, paths: Mapping[int, str]) -> dict[str, Any]:
         used: dict[int, tuple[Any, Any, Digest]] = {}
-        agents = [self._agent(pack, agent, used) for agent in chain(ctx)]
+        members = [{**self._agent(pack, agent, used), "path": paths.get(agent.number, "")} for agent in agents.of_chat(ctx)]
         self._pieces = used
         return {
             "shape": 1,
@@ -71,7 +73,7 @@ class Projector:
             "last_message": _time(ctx.last_message),
             "agent_profile": _profile(ctx.agent0),
             "streaming_agent": ctx.streaming_agent.number if ctx.streaming_agent else 0,
-            "agents": agents,
+            "agents": members,
             "log": self._project_log(pack, ctx.log),
             "data": _values(pack, ctx.data),
             "output_data": _values(pack, ctx.output_data),
@@ -141,18 +143,10 @@ class Projector:
         return {"guid": guid, "items": self._log_items.update(pack, digests), "progress": progress, "progress_no": active}
 
 
-def chain(ctx: Any) -> Iterator[Any]:
-    """The chat's agents, from the first down to the deepest subordinate."""
-    agent = ctx.agent0
-    while agent is not None:
-        yield agent
-        agent = agent.data.get("_subordinate")
-
-
 def volatile_state(ctx: Any) -> list[str]:
     """What of this chat lives in memory only and is gone with the process, in words."""
     lost = []
-    for agent in chain(ctx):
+    for agent in agents.of_chat(ctx):
         shells = getattr(agent.data.get("_cet_state"), "shells", None)
         if shells:
             lost.append("shell sessions with their working directory and environment")
@@ -173,6 +167,8 @@ class Point:
         self.saved: bool = self._root["saved"]
         self.volatile: list[str] = self._root["volatile"]
         self.answered: bool = self._root.get("answered", False)
+        found = {agent["number"]: agent["path"] for agent in self._root["agents"] if agent.get("path")}
+        self.paths: dict[int, str] = found or agents.entered_at(0)
         self._messages: list[list[dict[str, Any]]] = []
         self._histories = [self._history(agent) for agent in self._root["agents"]]
 
@@ -238,7 +234,7 @@ def rebuild(point: Point) -> Any:
     from helpers import history, persist_chat
 
     ctx = persist_chat._deserialize_context(point.chat(str(uuid.uuid4())))
-    for agent, message_id in zip(chain(ctx), point.last_user_messages(), strict=False):
+    for agent, message_id in zip(agents.of_chat(ctx), point.last_user_messages(), strict=False):
         found = [m for m in agent.history.all_messages() if m.id == message_id] if message_id else []
         agent.last_user_message = found[-1] if found else None
         history.clear_responses_provider_state(agent)

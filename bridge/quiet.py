@@ -26,7 +26,7 @@ def hooks(active: Activation, point: str, agent: Any, found: list[Any]) -> list[
         return _without(found, senders.PREVIEWS) if session.giving_back else found
     cover(active, agent.context)
     if point == "tool_execute_before":
-        return _without(found, senders.PREVIEWS) if session.next_tool_is_recorded() else found
+        return _without(found, senders.PREVIEWS) if session.next_tool_is_recorded(agent) else found
     if point == "process_chain_end":
         session.sends.end()
     elif point == "tool_execute_after" and getattr(_tool(agent), SERVED, False):

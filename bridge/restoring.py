@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ..journal.codec import digest
 from ..journal.errors import Corrupt
 from ..journal.records import Call, CallKind, Outcome
-from . import notify, standing
-from .projection import MARK, Point, chain
+from . import agents, notify, standing
+from .projection import MARK, Point
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -63,13 +63,13 @@ def keep_copy(session: Session, point: Point, selection: str) -> str:
 
 def _has_more(ctx: Any, point: Point) -> bool:
     in_point = point.message_ids()
-    said = any(m.id not in in_point for agent in chain(ctx) for m in agent.history.all_messages())
+    said = any(m.id not in in_point for agent in agents.of_chat(ctx) for m in agent.history.all_messages())
     return said or (bool(ctx.log.logs) and not standing.is_of(ctx, point))
 
 
 def results(active: Activation, calls: list[Call], ctx: Any) -> str:
     """What the chat does not have of the saved results, for the note that ends the run."""
-    heard = "\n".join(str(m.content) for agent in chain(ctx) for m in agent.history.all_messages())
+    heard = "\n".join(str(m.content) for agent in agents.of_chat(ctx) for m in agent.history.all_messages())
     lines: list[str] = []
     masker = active.journal.masker
     for call in calls:

@@ -125,7 +125,7 @@ def rebuild_chat(session: Session, point: Point, *, living: bool = False) -> Non
         ctx.name = before.name  # given in the background and saved at once: never older than the point's
     session.fresh = True
     session.volatile, session.answered = point.volatile, point.answered
-    session.steps = dict(point.position)
+    session.steps, session.paths = dict(point.position), dict(point.paths)
     own = session.run.input
     notify.bubble(ctx, session.run.input_id, own["text"], own["attachments"])
     for message in session.messages:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..journal.records import CallKey, CallKind
+from .agents import ROOT_PATH
 
 _TELEGRAM = "plugins._telegram_integration.helpers"
 _EMAIL = "plugins._email_integration.helpers"
@@ -134,14 +135,15 @@ async def is_up(mark: str, ctx: Any) -> bool:
 class Sends:
     """The place of the next reply: a count of its own in each step, so that it shifts no tool and no tool shifts it."""
 
+    path: str = ROOT_PATH
     step: int = 1
     count: int = 0
     last: dict[str, int] | None = None  # once the chain ends: one reply of each sender, however often the host asks
     made: dict[str, asyncio.Future[None]] = field(default_factory=dict)  # of this life, by key
 
-    def begin(self, step: int) -> None:
+    def begin(self, path: str, step: int) -> None:
         """A loop step begins at its resume point: what follows belongs to this step's model call."""
-        self.step, self.count, self.last = step, 0, None
+        self.path, self.step, self.count, self.last = path, step, 0, None
         self.made.clear()
 
     def end(self) -> None:
@@ -149,9 +151,9 @@ class Sends:
         if self.last is None:
             self.last = {}
 
-    def key(self, path: str, sender: Sender) -> CallKey:
+    def key(self, sender: Sender) -> CallKey:
         ordinal = self.count
         if self.last is not None:
             ordinal = self.last.setdefault(sender.name, self.count)
         self.count = max(self.count, ordinal + 1)
-        return CallKey(path, self.step, CallKind.DELIVERY, ordinal)
+        return CallKey(self.path, self.step, CallKind.DELIVERY, ordinal)

@@ -57,7 +57,7 @@ class Service:
             "protected_from_next_message": sorted(active.unprotected),
             "unrecorded": [
                 "scheduled tasks",
-                "steps inside subordinates and parallel jobs (the call that started them is recorded)",
+                "steps inside parallel jobs (the call that started them is recorded)",
                 "background chats of the MCP and A2A servers",
             ],
         }

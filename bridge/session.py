@@ -2,6 +2,10 @@
 
 A session belongs to a chat and outlives the coroutines that work on it: a nudge or a
 decision starts a new coroutine for the same run. `generation` fences the old one.
+
+A run covers the chat's first agent and the subordinates that work for it, each under a path of its own
+(`bridge/agents.py`: `A0`, `A0.3:1`, `A0.3:1.2:0`). A job that runs beside its parent is a run of its own, in a chat of
+its own, where the paths begin at `A0` again.
 """
 
 from __future__ import annotations
@@ -34,14 +38,13 @@ from ..journal.records import (
     Serve,
     Step,
 )
-from . import notify, waiting
+from . import agents, notify, waiting
 from .projection import Projector
 from .senders import Sends
 
 if TYPE_CHECKING:
     from .activation import Activation
 
-ROOT_PATH = "A0"
 _PARK_S = 0.1
 
 
@@ -96,21 +99,23 @@ class Session:
     phase: Phase = Phase.RUNNING
     cursor: int = 0
     generation: int = 0
+    paths: dict[int, str] = field(default_factory=lambda: agents.entered_at(0))  # by agent number; replaced, never changed
     steps: dict[str, int] = field(default_factory=dict)
     tools: dict[str, int] = field(default_factory=dict)
+    asked: dict[str, int] = field(default_factory=dict)  # how many calls the last answer asks for, by path
     messages: list[Message] = field(default_factory=list)
     sends: Sends = field(default_factory=Sends)  # replies through integrations
     giving_back: bool = False  # a recorded answer of the model is being drawn
-    open_tool: OpenTool | None = None
+    open_tools: dict[int, OpenTool] = field(default_factory=dict)  # by agent number
+    repeats: dict[int, str] = field(default_factory=dict)  # what an agent said last, for the host's look at repetitions
     delivering: bool = False  # we add messages ourselves: our own hooks stand back
     just_delivered: list[InputId] = field(default_factory=list)  # since the open call began
-    recorded: set[str] = field(default_factory=set)  # keys that an earlier life wrote
+    recorded: dict[str, list[str]] = field(default_factory=dict)  # keys that an earlier life wrote: messages delivered before
     starting: bool = False  # a message was admitted for it, and the host has not started its coroutine yet
     resumed: bool = False  # a restart or a decision continued this run in a new coroutine
     fresh: bool = False  # the chat stands exactly at its resume point
     volatile: list[str] = field(default_factory=list)
     answered: bool = False  # the loop at the resume point had an answer of the model already
-    last_answer: str = ""  # that answer, for the host's own look at repetitions
     ended_by: str = ""
     answer: Any = None  # what the turn returned
     error: Exception | None = None  # or raised
@@ -144,23 +149,60 @@ class Session:
 
     # -- position ---------------------------------------------------------------
 
-    def model_key(self) -> CallKey:
-        """The key of the next model call: the step only grows and comes back with the checkpoint."""
-        step = self.steps.get(ROOT_PATH, 0) + 1
-        self.steps[ROOT_PATH] = step
-        self.tools[ROOT_PATH] = 0
-        return CallKey(ROOT_PATH, step, CallKind.MODEL, 0)
+    def path_of(self, agent: Any) -> str | None:
+        """Where this agent works in this run; None for one that is no part of it, like a helper that a tool made."""
+        path = self.paths.get(agent.number)
+        return path if path is not None and any(each is agent for each in agents.of_chat(agent.context)) else None
 
-    def tool_key(self) -> CallKey:
-        """The key of the next tool call since the last model call."""
-        ordinal = self.tools.get(ROOT_PATH, 0)
-        self.tools[ROOT_PATH] = ordinal + 1
-        return CallKey(ROOT_PATH, self.steps.get(ROOT_PATH, 0), CallKind.TOOL, ordinal)
+    def deepest(self, ctx: Any) -> Any:
+        """The agent at work: those above wait for it."""
+        return next((each for each in agents.of_chat(ctx) if each.number == max(self.paths)), ctx.agent0)
 
-    def next_tool_is_recorded(self) -> bool:
-        """True while the next tool call has a result of an earlier life."""
-        key = CallKey(ROOT_PATH, self.steps.get(ROOT_PATH, 0), CallKind.TOOL, self.tools.get(ROOT_PATH, 0))
-        return key.text in self.recorded
+    def position(self) -> dict[str, int]:
+        return {path: self.steps.get(path, 0) for path in self.paths.values()}
+
+    def model_key(self, path: str) -> CallKey:
+        """The key of the agent's next model call: the step only grows and comes back with the checkpoint."""
+        step = self.steps.get(path, 0) + 1
+        self.steps[path] = step
+        self.tools[path] = 0
+        return CallKey(path, step, CallKind.MODEL, 0)
+
+    def tool_key(self, path: str) -> CallKey:
+        """The key of the agent's next tool call since its last model call."""
+        ordinal = self.tools.get(path, 0)
+        self.tools[path] = ordinal + 1
+        return CallKey(path, self.steps.get(path, 0), CallKind.TOOL, ordinal)
+
+    def descend(self, key: CallKey) -> None:
+        """This call makes a subordinate work: its steps are counted from the start, also when the call runs again."""
+        self.ascend(agents.number_of(key.path))
+        path = agents.below(key)
+        self.steps[path] = 0
+        self.paths = {**self.paths, agents.number_of(path): path}
+
+    def ascend(self, number: int) -> None:
+        """The agent of this number is the one at work again."""
+        gone = {each: path for each, path in self.paths.items() if each > number}
+        self.paths = {each: path for each, path in self.paths.items() if each <= number}
+        for each, path in gone.items():
+            for counts in (self.steps, self.tools, self.asked):
+                counts.pop(path, None)
+            self.open_tools.pop(each, None)
+            self.repeats.pop(each, None)
+
+    def is_divided(self, agent: Any) -> bool:
+        """Somebody above is in the middle of an answer that asks for several calls.
+
+        Where an answer goes up to an agent whose coroutine is gone, the host does not make the calls that come after
+        it. So such a run goes on from before that answer, and no resume point lies inside it.
+        """
+        return any(self.asked.get(path, 0) > 1 for number, path in self.paths.items() if number < agent.number)
+
+    def next_tool_is_recorded(self, agent: Any) -> bool:
+        """True while the agent's next tool call has a result of an earlier life."""
+        path = self.path_of(agent) or ""
+        return CallKey(path, self.steps.get(path, 0), CallKind.TOOL, self.tools.get(path, 0)).text in self.recorded
 
     # -- calls ------------------------------------------------------------------
 
@@ -271,6 +313,18 @@ class Session:
                 large=waiting.is_large(value, extra),
             )
 
+    async def close(self, call: Call, value: Any, outcome: Outcome = Outcome.OK) -> None:
+        """Commit the result of a call whose work was done in calls of its own, maybe in several lives."""
+        journal = self.activation.journal
+        if self.activation.closed:
+            return
+        with contextlib.suppress(JournalError):  # stopped or held meanwhile: its own calls say how far it came
+            await waiting.durable(
+                lambda: journal.close_call(self.run.run_id, self.run.token, call.call_id, outcome, value),
+                self.note_store,
+                large=waiting.is_large(value),
+            )
+
     # -- where it stands ---------------------------------------------------------
 
     def wait_for_person(self, run: Run, phase: Phase = Phase.HELD) -> None:
@@ -293,7 +347,7 @@ class Session:
         with self.lock:
             self.run = run
             self.generation += 1
-            self.open_tool = None
+            self.open_tools.clear()
 
     def end(self, run: Run, word: str, why: str = "") -> None:
         """This run is over in this process: its coroutine is fenced and its callers are let go."""
@@ -341,10 +395,10 @@ def of_agent(agent: Any) -> Session | None:
     neither write nor start an effect (fencing).
     """
     binding = bound.get()
-    if binding is None or agent is None or agent.number != 0 or agent.context.id != binding.session.chat_id:
+    if binding is None or agent is None or agent.context.id != binding.session.chat_id:
         return None
     if not binding.session.activation.is_on:
         return None
     if not binding.is_current:
         raise notify.stopped("This turn was replaced by a newer one.")
-    return binding.session
+    return binding.session if binding.session.path_of(agent) is not None else None

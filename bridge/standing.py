@@ -6,7 +6,8 @@ from typing import Any
 
 from ..journal.masking import Masker
 from ..journal.records import Call, CallKind, HoldReason, Run
-from .projection import MARK, Point, chain
+from . import agents
+from .projection import MARK, Point
 from .session import Message
 
 MOVED_ON = "This chat was used while its run was not recorded. Nothing was overwritten."
@@ -27,7 +28,7 @@ def _moved_on(ctx: Any, point: Point, run: Run, known: list[Message], calls: lis
     if not _same_log(ctx, point):
         return True  # a reset gives a chat a new log
     in_point = point.message_ids()
-    extra, *below = [[m for m in agent.history.all_messages() if m.id not in in_point] for agent in chain(ctx)]
+    extra, *below = [[m for m in agent.history.all_messages() if m.id not in in_point] for agent in agents.of_chat(ctx)]
     ours = {run.input_id, *(message.id for message in known)}
     if any(_is_from_person(m) and m.id not in ours for m in extra):
         return True
@@ -36,9 +37,10 @@ def _moved_on(ctx: Any, point: Point, run: Run, known: list[Message], calls: lis
     if any(m.id in shown and m.id not in ours for messages in below for m in messages):
         return True
     # answers that no record explains: the turn went on without us
-    reached = max(point.position.values(), default=0)
-    recorded = sum(1 for c in calls if c.key.kind is CallKind.MODEL and c.outcome and c.key.step > reached)
-    return sum(1 for m in extra if m.ai) > recorded
+    recorded = [c for c in calls if c.key.kind is CallKind.MODEL and c.outcome and agents.is_beyond(c.key, point.position)]
+    mine = [sum(1 for c in recorded if agents.number_of(c.key.path) == number) for number in range(1 + len(below))]
+    said = [sum(1 for m in messages if m.ai) for messages in (extra, *below)]
+    return any(said[number] > mine[number] for number in point.paths if number < len(said))
 
 
 def is_of(ctx: Any, point: Point) -> bool:
@@ -48,7 +50,7 @@ def is_of(ctx: Any, point: Point) -> bool:
 
 def is_behind(ctx: Any, point: Point) -> bool:
     """The chat lacks messages of the point and has none of its own: its file was not written in time."""
-    have = {m.id for agent in chain(ctx) for m in agent.history.all_messages()}
+    have = {m.id for agent in agents.of_chat(ctx) for m in agent.history.all_messages()}
     should = point.message_ids()
     return _same_log(ctx, point) and have < should
 
@@ -61,7 +63,7 @@ def queue_beyond(ctx: Any, point: Point, *, living: bool) -> dict[str, dict[str,
     if ctx is None:
         return None
     in_point = point.message_ids()
-    if not living and all(m.id in in_point for agent in chain(ctx) for m in agent.history.all_messages()):
+    if not living and all(m.id in in_point for agent in agents.of_chat(ctx) for m in agent.history.all_messages()):
         return None
     return {part: {key: getattr(ctx, part)[key] for key in _queue_keys() if key in getattr(ctx, part)} for part in _QUEUE_PARTS}
 

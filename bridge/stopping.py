@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..journal.decisions import RESTORABLE
 from ..journal.errors import Corrupt
 from ..journal.records import Call, CallKind, Hold, HoldReason, Outcome, Run
-from . import messages, notify, restoring, standing
-from .session import ROOT_PATH
+from . import agents, messages, notify, policies, restoring, standing
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -20,33 +19,37 @@ if TYPE_CHECKING:
 
 NOTE = "A person stopped this turn. Nothing more of it runs."
 ENDED_BY_SETTING = "Agent Zero was restarted during this turn, and the turn is not continued (on_restart: off). Nothing more of it runs."
+NO_ANSWER = "A subordinate that was at work had not answered."
 UNKNOWN = "It is unknown whether these steps happened, check before you run them again: "
 
 
 def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, from_point: bool, note: str = NOTE) -> None:
     """Complete the chat's history after a Stop and write the host's file."""
-    from helpers import persist_chat
+    from helpers import history, persist_chat
 
     calls, offered = _records(active, session)
     kept_as_is = active.journal.ended_by_selection(session.run.run_id)
     left_alone = hold is not None and (hold.reason in RESTORABLE or (hold.reason is HoldReason.RESTORED and not from_point))
     touched = kept_as_is or not left_alone
     masker = active.journal.masker
-    unknown = [standing.named(masker, c) for c in calls if c.outcome in (None, Outcome.UNKNOWN) and not c.key.kind.is_inference]
+    undone = [c for c in calls if c.outcome in (None, Outcome.UNKNOWN) and not c.key.kind.is_inference]
+    unknown = [standing.named(masker, c) for c in undone if c.permission.policy != policies.SUBORDINATE]
     text = f"{note} {UNKNOWN}{'; '.join(unknown)}." if unknown else note
+    if len(unknown) < len(undone):
+        text = f"{text} {NO_ANSWER}"
     if kept_as_is:
         text = text.replace(note, f"{restoring.ENDED}{restoring.results(active, calls, ctx)}")
     if touched:
         agent = ctx.agent0
         if from_point:
-            reached = session.steps.get(ROOT_PATH, 0)
-            for call in calls:
-                if call.key.step > reached:
-                    _put_back(agent, call)
+            _put_back_all(session, ctx, calls)
+        for member in agents.of_chat(ctx):
+            history.clear_responses_provider_state(member)  # calls that were asked for and not made have no result
         content = agent.parse_prompt("fw.warning.md", message=text)
         agent.hist_add_message(False, content=content, id=_note_id(session.run))
     kept = f" {offered} kept message(s) were not sent: send them again if you still want them." if offered else ""
     notify.inform(ctx, "Run stopped", f"{note if touched else text} Records stay.{kept}")
+    ctx.streaming_agent = None  # the chat goes on with its first agent
     ctx.log.set_initial_progress()
     if touched:
         persist_chat.save_tmp_chat(ctx)
@@ -68,6 +71,14 @@ def _records(active: Activation, session: Session) -> tuple[list[Call], int]:
         return [call for call in journal.calls(run_id) if not call.abandoned], len(journal.inputs(run_id))
     except Corrupt:
         return [], 0
+
+
+def _put_back_all(session: Session, ctx: Any, calls: list[Call]) -> None:
+    """What was saved since the resume point, to the agents that were at work there."""
+    members = {session.paths[member.number]: member for member in agents.of_chat(ctx) if member.number in session.paths}
+    for call in calls:
+        if call.key.path in members and agents.is_beyond(call.key, session.position()):
+            _put_back(members[call.key.path], call)
 
 
 def _put_back(agent: Any, call: Call) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.codec import Opaque, decode, encode
 from ..journal.records import Call, Outcome, Proceed, Serve
-from . import documents, leavings, messages, outcomes, paths, policies, quiet
+from . import documents, leavings, messages, outcomes, paths, policies, quiet, subordinates
 from .projection import VOLATILE
 from .session import OpenTool, Session, of_agent
 
@@ -41,8 +41,9 @@ def before(active: Activation, agent: Any) -> None:
         return await _run(active, session, agent, tool, execute, kwargs)
 
     async def appended(response: Any, **kwargs: Any) -> Any:
-        if session.open_tool is not None and session.open_tool.tool is tool:
-            session.open_tool.response = None
+        open_tool = session.open_tools.get(agent.number)
+        if open_tool is not None and open_tool.tool is tool:
+            open_tool.response = None
         return await after(response, **kwargs)
 
     tool.execute = journaled_execute
@@ -65,12 +66,15 @@ async def _run(
     execute: Callable[..., Awaitable[Any]],
     kwargs: dict[str, Any],
 ) -> Any:
-    of_agent(agent)  # a coroutine that was replaced starts no effect
+    path = session.path_of(agent) if of_agent(agent) is not None else None  # a coroutine that was replaced starts no effect
+    if path is None:
+        return await execute(**kwargs)
     name = f"{tool.name}:{tool.method}" if tool.method else tool.name
     now = active.journal.clock.now()
     target = policies.wait_target(kwargs, now) if tool.name == policies.WAIT else None
     session.just_delivered.clear()
-    key, response = session.tool_key(), _ASK_AGAIN
+    allowed = policies.permission(tool, agent.context, active.replay_pins, paths.host_root())
+    key, response = session.tool_key(path), _ASK_AGAIN
 
     async def begin() -> Proceed | Serve:
         return await session.begin(
@@ -78,24 +82,27 @@ async def _run(
             name=name,
             identity_of={"name": name, "arguments": kwargs},
             arguments=kwargs,
-            permission=policies.permission(tool, agent.context, active.replay_pins, paths.host_root()),
+            permission=allowed,
             unservable=_unservable,
             extra={"until": target} if target else None,
         )
 
     step = await begin()
-    session.open_tool = OpenTool(tool)
+    session.open_tools[agent.number] = OpenTool(tool)
     try:
         while response is _ASK_AGAIN:
             if isinstance(step, Serve):
                 setattr(tool, quiet.SERVED, True)
+            if allowed.policy == policies.SUBORDINATE and step.call.outcome in (None, Outcome.OK):
+                response = await subordinates.work(session, tool, step.call, execute, kwargs)
+            elif isinstance(step, Serve):
                 response = await _serve(session, agent, tool, step.call)
             elif (response := await _live(active, session, tool, step, execute, kwargs)) is _ASK_AGAIN:
                 step = await begin()  # a person decided about it
     except BaseException:
-        session.open_tool = None
+        session.open_tools.pop(agent.number, None)
         raise
-    session.open_tool = OpenTool(tool, executing=False, response=response)
+    session.open_tools[agent.number] = OpenTool(tool, executing=False, response=response)
     return response
 
 
@@ -120,7 +127,7 @@ async def _live(
         with documents.carried() as carrier:
             response = await execute(**kwargs)
     except InterventionException:
-        open_tool = session.open_tool
+        open_tool = session.open_tools.get(tool.agent.number)
         progress = open_tool.progress if open_tool else ""
         value = {"progress": progress, "log": _log_fields(tool)}
         await session.finish(step.call, Outcome.INTERRUPTED, value, extra={"delivered": list(session.just_delivered)})
@@ -171,8 +178,7 @@ async def _serve(session: Session, agent: Any, tool: Any, call: Call) -> Any:
     if call.outcome is Outcome.ERROR:
         raise outcomes.rebuild(value)
     if call.outcome is Outcome.INTERRUPTED:
-        if session.open_tool is not None:
-            session.open_tool.executing = False
+        session.open_tools[agent.number].executing = False
         _show(tool, value.get("log"))
         if value.get("progress"):
             agent.hist_add_tool_result(tool.name, value["progress"])

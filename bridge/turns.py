@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
 from ..journal.records import Input, RunState
-from . import deliveries, messages, notify, waiting
-from .session import ROOT_PATH, Binding, Message, Phase, Session, bound, of_agent
+from . import deliveries, messages, notify, subordinates, waiting
+from .session import Binding, Message, Phase, Session, bound, of_agent
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _NEXT_TURN_S = 30.0
 
 
-def chain_start(active: Activation, data: dict[str, Any]) -> None:
+async def chain_start(active: Activation, data: dict[str, Any]) -> None:
     """Bind this coroutine to the chat's run. What belongs to no launched run is refused."""
     ctx, agent = data["args"][0], data["args"][1]
     session = active.sessions.get(ctx.id)
@@ -29,12 +29,19 @@ def chain_start(active: Activation, data: dict[str, Any]) -> None:
         return
     binding = bound.get()
     if binding is not None and binding.session is session and binding.is_current:
-        return  # the chain goes on with a superior; its outermost level closes the run
-    if session.phase is not Phase.RUNNING or agent.number != 0:
+        await subordinates.hand_up(active, session, agent, data)  # the outermost level closes the run
+        return
+    if session.phase is not Phase.RUNNING or not _is_from_a_person(data):
         data["exception"] = notify.stopped(notify.HELD_ANSWER)
         return
+    data["args"] = (ctx, session.deepest(ctx), *data["args"][2:])  # never an agent above, which waits for it
     bound.set(Binding(session, session.generation))
     data["_durable_bound"] = bound.get()
+
+
+def _is_from_a_person(data: dict[str, Any]) -> bool:
+    """Not the answer of a subordinate, on its way up in a coroutine that was replaced."""
+    return bool(data["args"][3] if len(data["args"]) > 3 else data["kwargs"].get("user", True))
 
 
 async def chain_end(active: Activation, data: dict[str, Any]) -> None:
@@ -54,7 +61,7 @@ async def _close(active: Activation, session: Session, data: dict[str, Any]) -> 
         return
     state = RunState.COMPLETED if error is None else RunState.FAILED
     answer = str(data["result"]) if error is None else f"The turn failed: {error}"
-    point = session.projector.project(ctx, session.steps)
+    point = session.projector.project(ctx, session.position(), paths=session.paths)
     delivered = messages.delivered(session, ctx)
     try:
         left = await waiting.durable(
@@ -98,7 +105,7 @@ def monologue_start(active: Activation, data: dict[str, Any]) -> None:
     """The fence at the door of the loop: a chat with an unfinished run runs that run only."""
     agent = data["args"][0]
     session = active.sessions.get(agent.context.id)
-    if session is None or agent.number != 0:
+    if session is None or session.path_of(agent) is None:
         return
     binding = bound.get()
     if binding is None or binding.session is not session or not binding.is_current:
@@ -108,19 +115,29 @@ def monologue_start(active: Activation, data: dict[str, Any]) -> None:
 async def step_start(active: Activation, agent: Any) -> None:
     """The top of a loop step: deliver what waits, then take the resume point."""
     session = of_agent(agent)
-    if session is None:
+    path = session.path_of(agent) if session is not None else None
+    if session is None or path is None:
         return
-    session.open_tool = None
-    session.sends.begin(session.steps.get(ROOT_PATH, 0) + 1)
-    if not messages.next_is_recorded(session):
+    session.open_tools.pop(agent.number, None)
+    session.sends.begin(path, session.steps.get(path, 0) + 1)
+    again = messages.before_recorded(session, path)
+    if again is None:
         if session.resumed and session.volatile:
             messages.note_lost_state(session, agent)
         messages.deliver_waiting(session, agent)
-    if session.fresh:
-        agent.loop_data.last_response = session.last_answer
+    elif again:
+        messages.deliver_recorded(session, agent, again)
+    if said := session.repeats.pop(agent.number, ""):
+        agent.loop_data.last_response = said
     session.fresh = False
+    if not session.is_divided(agent):
+        await _checkpoint(active, session, agent)
+
+
+async def _checkpoint(active: Activation, session: Session, agent: Any) -> None:
     ctx = agent.context
-    point = session.projector.project(ctx, session.steps, answered=bool(agent.loop_data.last_response))
+    answered = bool(agent.loop_data.last_response)
+    point = session.projector.project(ctx, session.position(), paths=session.paths, answered=answered)
     delivered = messages.delivered(session, ctx)
 
     def submit() -> Future[int]:

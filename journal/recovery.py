@@ -210,12 +210,28 @@ def suspend(
     return attempts.settle(scribe, run_id, classify(scribe.tx, run_id, permission_now, allowlist, scribe.now))
 
 
-def interrupt(scribe: Scribe, run_id: RunId, by: str) -> Run:
-    """A person ended the task, not the run: an open tool call is unknown and held, an open model call is superseded."""
+def close_call(scribe: Scribe, run_id: RunId, token: int, call_id: CallId, result: Result) -> Call:
+    """A living run gives one of its calls the result of work that was done in calls of its own.
+
+    Unlike an effect it may have begun under an older token: what it did since is recorded. The first result wins.
+    """
+    runs.enter(scribe, run_id, token)
+    scribe.begun.pop(call_id, None)
+    call = calls.load_call(scribe.tx, call_id)
+    if call.outcome is None:
+        calls.record(scribe, call, result)
+    return calls.load_call(scribe.tx, call_id)
+
+
+def interrupt(scribe: Scribe, run_id: RunId, by: str, allowlist: Allowlist) -> Run:
+    """A person ended the task, not the run: an open tool call is unknown and held, an open model call is superseded.
+
+    A call whose work is done in calls of its own stays open: they say how far it came.
+    """
     run = runs.load(scribe.tx, run_id)
     if run.state is not RunState.RUNNING:
         return run
-    still_open = calls.open_calls(scribe.tx, run_id)
+    still_open = [call for call in calls.open_calls(scribe.tx, run_id) if not _works_through_others(call, allowlist)]
     effects = [call for call in still_open if not call.key.kind.is_inference]
     if effects:
         why = Hold(HoldReason.OUTCOME_UNKNOWN, effects[0].call_id, facts={"by": by})
@@ -223,3 +239,8 @@ def interrupt(scribe: Scribe, run_id: RunId, by: str) -> Run:
     for call in still_open:
         calls.record(scribe, call, Result(Outcome.SUPERSEDED, codec.body(None), False, ""))
     return runs.move(scribe, run, RunState.RUNNING, "run_interrupted", token=run.token + 1, by=by)
+
+
+def _works_through_others(call: Call, allowlist: Allowlist) -> bool:
+    policy = allowlist.get(call.permission.policy or "")
+    return policy is not None and policy.through

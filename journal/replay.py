@@ -34,6 +34,8 @@ class Policy:
     repeat: Repeat = Repeat.SAFE
     idle: bool = False
     """It only lets time pass: a run that is there is no suspect when the process ends."""
+    through: bool = False
+    """Its work is done in calls of its own that are recorded: what was left unknown is theirs."""
 
 
 type Allowlist = Mapping[str, Policy]

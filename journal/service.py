@@ -317,7 +317,7 @@ class Journal(Reading):
     def interrupt_run(self, run_id: str, by: str) -> Future[Run]:
         """A person ended the task of a living run."""
         who = self.masker.text(by)
-        return self._write(lambda scribe: recovery.interrupt(scribe, RunId(run_id), who))
+        return self._write(lambda scribe: recovery.interrupt(scribe, RunId(run_id), who, self.allowlist))
 
     def stop_run(self, run_id: str, origin: str, note: str = "") -> Future[Run]:
         """End an unfinished run for good; messages that wait are offered, never sent by themselves."""
@@ -437,6 +437,15 @@ class Journal(Reading):
         ends = Ends(*(self._intake.result(Outcome.OK, value, "", None, None) for value in (saved, stale, late)))
         values = [draft.body, *(each.value for each in (ends.saved, ends.stale, ends.late))]
         return self._write(lambda scribe: documents.finish_call(scribe, CallId(call_id), draft, ends), *values)
+
+    def close_call(self, run_id: str, token: int, call_id: str, outcome: Outcome, value: Any) -> Future[Call]:
+        """Write the result of a call whose work was done in calls of its own, maybe begun in an earlier life of the run."""
+        result = self._intake.result(outcome, value, "", None, None)
+
+        def write(scribe: Scribe) -> Call:
+            return recovery.close_call(scribe, RunId(run_id), token, CallId(call_id), result)
+
+        return self._write(write, result.value)
 
     # -- persons --------------------------------------------------------------------------------
 

@@ -255,6 +255,7 @@ def call_view(
     return {
         "call_id": call.call_id,
         "n": number,
+        "path": call.key.path,
         "kind": call.key.kind.value,
         "name": call.name,
         "summary": summary(call.key.kind, call.name, arguments),

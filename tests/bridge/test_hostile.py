@@ -254,9 +254,9 @@ def test_three_granted_attempts_that_are_all_cut_off_ask_again(world, model):
     assert ended(world, chat) == "completed"
 
 
-def test_a_tool_cut_off_inside_a_subordinate_is_decided_as_the_call_of_its_superior(world, model, gate):
+def test_a_tool_cut_off_inside_a_subordinate_is_decided_and_the_subordinate_goes_on(world, model, gate):
     inner = use("effect", arg="inner", gate=str(gate))
-    model.script(use("call_subordinate", message="do it", reset="true"), inner, answer("all done"), answer("more"))
+    model.script(use("call_subordinate", message="do it", reset="true"), inner, answer("it is so"), answer("all done"), answer("more"))
     world.start()
     client = world.client()
     chat = client.create_chat()
@@ -268,7 +268,8 @@ def test_a_tool_cut_off_inside_a_subordinate_is_decided_as_the_call_of_its_super
     assert panel.decide(panel.wait_held(chat), "confirmed_completed", "seen", result_text="inner result").status == 200
 
     assert ended(world, chat) == "completed"
-    assert told(model.requests("chat")[-1]).count("inner result") == 1
+    assert told(model.requests("chat")[-2]).count("inner result") == 1
+    assert told(model.requests("chat")[-1]).count("it is so") == 1
     assert world.effects() == ["start inner"]
     assert world.client().say(chat, "next") == "more"
 

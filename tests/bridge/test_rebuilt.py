@@ -16,7 +16,7 @@ def gate(tmp_path):
 
 def test_steps_of_a_subordinate_in_the_saved_chat_are_not_a_use_of_the_chat(world, model, gate):
     first, second = use("effect", arg="first"), use("effect", arg="second", gate=str(gate))
-    model.script(use("call_subordinate", message="do both", reset="true"), first, second, answer("done"))
+    model.script(use("call_subordinate", message="do both", reset="true"), first, second, answer("both are done"), answer("done"))
     world.start()
     client = world.client()
     chat = client.create_chat()
@@ -27,7 +27,7 @@ def test_steps_of_a_subordinate_in_the_saved_chat_are_not_a_use_of_the_chat(worl
 
     detail = panel.wait_held(chat)
     assert detail["run"]["reason"]["code"] == "outcome_unknown"
-    assert panel.decide(detail, "confirmed_completed", "seen", result_text="both are done").status == 200
+    assert panel.decide(detail, "confirmed_completed", "seen").status == 200
 
     assert ended(world, chat) == "completed"
     heard = "\n".join(str(message["content"]) for message in model.requests("chat")[-1].messages)

@@ -35,9 +35,9 @@ MUTANTS = (
     Mutant(
         "the effect comes before its intent",
         "bridge/tool_calls.py",
-        "    session.just_delivered.clear()\n    key, response = ",
+        "    key, response = session.tool_key(path)",
         "    early = await execute(**kwargs)\n\n    async def execute(**_: Any) -> Any:\n        return early\n\n"
-        "    session.just_delivered.clear()\n    key, response = ",
+        "    key, response = session.tool_key(path)",
         cases=("tool/begin_call.tool.asked:1",),
     ),
     Mutant(
@@ -201,8 +201,8 @@ MUTANTS = (
     Mutant(
         "a step counter starts again in the next life",
         "bridge/resume.py",
-        "    session.steps = dict(point.position)\n",
-        "    session.steps = {}\n",
+        "    session.steps, session.paths = dict(point.position), dict(point.paths)\n",
+        "    session.steps, session.paths = {}, dict(point.paths)\n",
         cases=("richest/begin_call.model.asked:2", "richest/begin_call.tool.answered:2"),
     ),
     Mutant(
@@ -340,14 +340,14 @@ MUTANTS = (
     Mutant(
         "a saved result is put into the history twice",
         "bridge/tool_calls.py",
-        "        if session.open_tool is not None and session.open_tool.tool is tool:\n            session.open_tool.response = None\n",
+        "        if open_tool is not None and open_tool.tool is tool:\n            open_tool.response = None\n",
         "",
         ("tests/bridge/test_messages.py::test_a_message_right_after_a_result_was_appended_does_not_append_it_again",),
     ),
     Mutant(
         "a saved result is lost to a message",
         "bridge/messages.py",
-        "    else:\n        await append_result(session)\n",
+        "    else:\n        await append_result(session, agent)\n",
         "    else:\n        pass\n",
         cases=("two",),
     ),
@@ -376,7 +376,7 @@ MUTANTS = (
     Mutant(
         "the message of a run is added again on a resume",
         "bridge/messages.py",
-        "        if session.resumed:\n            _adopt(agent, message, data)\n",
+        "        if session.resumed:\n            _adopt([agent], message, data)\n",
         "",
         cases=("tool/finish_call.tool.answered:1",),
     ),

@@ -34,6 +34,7 @@ DOORS = {
     "finish_writing": "the result of a tool call, and the document that it writes",
     "save_document": "a person's revision of a document",
     "settle_conflict": "a person settles a conflict of a document",
+    "close_call": "the answer of a subordinate becomes the result of its superior's call",
     "checkpoint": "a resume point",
     "close_run": "the end of a run, with its last resume point",
     "hold_run": "a living run is put on hold",
@@ -140,6 +141,8 @@ WRAPS = (
     Wrap("deliver.done", "a reply is recorded, or was given back", "bridge.deliveries", "deliver", AFTER),
     Wrap("deliver.settling", "the turn has its answer, and its replies may be under way", "bridge.deliveries", "settle", BEFORE),
     Wrap("deliver.settled", "every reply of the turn is recorded, and the run is not ended", "bridge.deliveries", "settle", AFTER),
+    Wrap("hand_up.begun", "an answer goes up without its superior's coroutine", "bridge.subordinates", "hand_up", BEFORE, True),
+    Wrap("hand_up.done", "its superior is about to get it", "bridge.subordinates", "hand_up", AFTER, True),
     # persons
     Wrap("release.begun", "a decision is recorded and has not come into force", "bridge.launching", "released", BEFORE, True),
     Wrap("release.done", "a decision is in force", "bridge.launching", "released", AFTER, True),

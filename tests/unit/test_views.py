@@ -17,7 +17,7 @@ from journal.views import PAGE, REASONS
 from tests.store.worlds import NOTHING, OWNER, World, model, tool
 
 CALL = {
-    "call_id", "n", "kind", "name", "summary", "arguments_masked", "status", "outcome", "text", "evidence",
+    "call_id", "n", "path", "kind", "name", "summary", "arguments_masked", "status", "outcome", "text", "evidence",
     "at", "ended_at", "attempts", "abandoned", "error", "result_text",
 }  # fmt: skip
 RUN = {"run_id", "version", "state", "title", "chat_id", "parent", "job", "since", "created_at", "reason"}
