@@ -78,14 +78,18 @@ def test_a_chain_of_three_killed_in_its_deepest_tool_is_held_for_that_step_alone
     assert [item["content"] for item in bubbles] == [UP, DEEP]
 
 
-MOMENTS = [
-    *(f"{side}:{door}:{n}" for door, n in (("begin_call.tool", 2), ("begin_call.tool", 3)) for side in ("before", "after")),
-    *(f"{side}:begin_call.model:{n}" for n in (2, 3) for side in ("before", "after")),
-    *(f"{side}:finish_call.model:{n}" for n in (2, 4, 5) for side in ("before", "after")),
-    *(f"{side}:finish_call.tool:{n}" for n in (1, 2, 3) for side in ("before", "after")),
-    *(f"{side}:close_call:{n}" for n in (1, 2) for side in ("before", "after")),
-    *(f"{side}:checkpoint:{n}" for n in (2, 3, 4, 5, 6) for side in ("before", "after")),
-]
+MOMENTS = {
+    "after:begin_call.tool:1": "the middle agent has not begun",
+    "before:checkpoint:2": "it has no resume point yet",
+    "after:begin_call.model:3": "the deepest agent asks its model",
+    "after:finish_call.model:5": "its last answer is saved",
+    "after:finish_call.tool:2": "it has answered, and its superior knows nothing",
+    "before:close_call:1": "its superior's call is still open",
+    "after:close_call:1": "its superior's call has a result that it never heard",
+    "after:checkpoint:6": "the middle agent goes on",
+    "after:close_call:2": "the answer has come up to the first agent",
+}
+"""Two agents were called, the deepest used a tool and answered. Every other moment has its kill in `make points`."""
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
