@@ -64,7 +64,13 @@ def test_a_reply_is_a_call_of_its_own_and_the_run_ends_after_it(world, model):
 
 @pytest.mark.parametrize(
     "moment",
-    ["after:finish_call.tool:1", "before:begin_call.delivery:1", "after:finish_call.delivery:1", "before:close_run:1"],
+    [
+        "after:begin_call.tool:1",
+        "after:finish_call.tool:1",
+        "before:begin_call.delivery:1",
+        "after:finish_call.delivery:1",
+        "before:close_run:1",
+    ],
 )
 def test_killed_beside_the_sending_it_is_sent_exactly_once(world, model, moment):
     model.script(answer("all done"))

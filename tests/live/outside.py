@@ -17,6 +17,7 @@ from .client import Client
 from .host import LiveHost
 
 INJECT = Path(__file__).with_name("inject") / "outside.py"
+TELEGRAM = ("sendMessage", "editMessageText")
 WAYS = ("telegram", "email", "whatsapp")
 PERSON = {"telegram": 7, "email": "ana@example.org", "whatsapp": "7@s.whatsapp.net"}
 
@@ -116,6 +117,7 @@ class Outside:
         self.calls: list[tuple[str, str]] = []  # every delivering request, in order
         self.telegram: dict[int, str] = {}
         self.others: list[tuple[str, str]] = []
+        self.cuts = False  # what arrives is kept, and its sender hears the line go dead
         self._go_on = threading.Event()
         self._go_on.set()
         self._lock = threading.Lock()
@@ -185,27 +187,35 @@ class Outside:
     # What the server does
 
     def take(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        delivers = path.rpartition("/")[2]
+        name = path.rpartition("/")[2]
         answer: dict[str, Any] = {"ok": True}
+        if not delivers(path):
+            return answer
         with self._lock:
-            if delivers in ("sendMessage", "editMessageText"):
+            if name in TELEGRAM:
                 number = body.get("message_id") or len(self.telegram) + 1
                 self.telegram[number] = body["text"]
                 answer["result"] = {"message_id": number}
-            elif delivers in ("mail", "send"):
-                self.others.append(("email" if delivers == "mail" else "whatsapp", body.get("text") or body["message"]))
             else:
-                return answer
-            self.calls.append((delivers, json.dumps(body)))
+                self.others.append(("email" if name == "mail" else "whatsapp", body.get("text") or body["message"]))
+            self.calls.append((name, json.dumps(body)))
         self._go_on.wait(120)
         return answer
+
+
+def delivers(path: str) -> bool:
+    return path.rpartition("/")[2] in (*TELEGRAM, "mail", "send")
 
 
 def _handler(outside: Outside) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            self._say(outside.take(self.path, body))
+            answer = outside.take(self.path, body)
+            if outside.cuts and delivers(self.path):
+                self.close_connection = True
+            else:
+                self._say(answer)
 
         def do_GET(self) -> None:
             self._say({"status": "connected"})

@@ -137,3 +137,25 @@ def test_updates_in_the_middle_are_sent_once_though_their_step_is_given_back(
         assert outside.got(via, f"UPDATE-{via}") == 1
         assert outside.got(via, f"ANSWER-MIDDLE-{via}") == 1
     assert len(model.main) == 6
+
+
+def test_a_line_that_goes_dead_proves_nothing_and_none_is_sent_again(
+    host: LiveHost, outside: Outside, client: Client, model: ScriptedModel, recovery: Recovery
+) -> None:
+    """The host makes a text of each of these errors, or nothing, and would send again or count it as sent."""
+    with outside.stopped("before"):
+        chats = begin(outside, client, model, "CUT")
+        for chat in chats.values():
+            outside.wait_stopped(client, "before", chat)
+        outside.cuts = True
+
+    for chat in chats.values():
+        run = recovery.held(chat)
+        assert run["run"]["reason"]["code"] == "outcome_unknown"
+        assert "instead of an answer" in run["run"]["reason"]["text"]
+    outside.cuts = False
+    for chat in chats.values():
+        recovery.decide(recovery.held(chat), "confirmed_completed", note=NOTE).ok()
+
+    check_once(outside, recovery, chats, "CUT", "confirmed")
+    assert len(model.main) == 3

@@ -27,6 +27,7 @@ class Mutant:
 RECOVERY, CALLS, DECISIONS = "tests/unit/test_recovery.py", "tests/unit/test_calls.py", "tests/unit/test_decisions.py"
 BODIES, RETENTION, RESTORED = "tests/store/test_bodies.py", "tests/store/test_retention.py", "tests/store/test_restored.py"
 COMMANDS, LOOPS = "tests/store/test_command_line.py", "tests/recovery/test_crash_loops.py"
+REPLIES = "tests/bridge/test_deliveries.py"
 STEPS, SUSPENDED = "tests/unit/test_steps.py", "tests/crash/test_suspended.py"
 ADMISSION, STATES, STORE = "tests/unit/test_admission.py", "tests/unit/test_run_states.py", "tests/store/test_sqlite.py"
 
@@ -189,8 +190,8 @@ MUTANTS = (
     Mutant(
         "the second boot does not hold an unknown step before it launches",
         "bridge/resume.py",
-        "    if run.state is RunState.HELD:\n        next_ = Restart()",
-        "    if run.state:\n        next_ = Restart()",
+        "    next_ = Restart() if run.state is RunState.HELD else",
+        "    next_ = Restart() if run.state else",
         (
             "tests/bridge/test_holds.py::test_nothing_slips_past_a_hold",
             "tests/bridge/test_holds.py::test_a_held_chat_shows_one_warning_that_names_the_step_and_a_badge",
@@ -223,8 +224,8 @@ MUTANTS = (
     Mutant(
         "a result after the end counts",
         "journal/calls.py",
-        '    if call.abandoned or state.is_final or call.token != run["token"]',
-        '    if call.abandoned or call.token != run["token"]',
+        "    return call.abandoned or state.is_final or call.token != token",
+        "    return call.abandoned or call.token != token",
         (CALLS,),
     ),
     # -- runs, persons, holds -------------------------------------------------------------------
@@ -335,6 +336,42 @@ MUTANTS = (
         "        for entry in reversed(self.entries):",
         "        for entry in reversed(self.entries[1:]):",
         ("tests/bridge/test_lifecycle.py::test_off_puts_back_the_very_objects_that_were_there",),
+    ),
+    # -- replies through integrations -------------------------------------------------------------
+    Mutant(
+        "a run ends before its reply is recorded",
+        "bridge/turns.py",
+        "    await deliveries.settle(binding)\n",
+        "",
+        (f"{REPLIES}::test_killed_in_the_sending_it_is_held_and_a_person_decides",),
+    ),
+    Mutant(
+        "a reply whose error the host swallowed counts as answered",
+        "bridge/deliveries.py",
+        "    if heard is not None:\n        heard.append(error)\n",
+        "",
+        (f"{REPLIES}::test_an_error_that_proves_nothing_is_held_also_where_the_host_swallows_it",),
+    ),
+    Mutant(
+        "every hook sees a served step again, and replies twice",
+        "bridge/quiet.py",
+        "        return [hook for hook in found if _file(hook) in senders.AFTER_SERVED]\n",
+        "        return found\n",
+        (f"{REPLIES}::test_another_plugins_hook_does_not_see_the_end_of_a_served_step_again",),
+    ),
+    Mutant(
+        "a chain that ends at two levels sends its reply twice",
+        "bridge/senders.py",
+        "        if self.last is None:\n            self.last = {}\n",
+        "        return\n",
+        (f"{REPLIES}::test_a_chain_that_ends_at_two_levels_sends_its_answer_once",),
+    ),
+    Mutant(
+        "the model is told of a refused reply in each life",
+        "bridge/deliveries.py",
+        '        told = any(item.seq > call.seq and not item.content["text"] and item.content["system"] for item in kept)\n',
+        "        told = not kept and False\n",
+        (f"{REPLIES}::test_a_refusal_is_an_answer_and_the_model_is_told_once",),
     ),
     # -- messages, history ----------------------------------------------------------------------
     Mutant(
