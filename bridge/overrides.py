@@ -70,11 +70,14 @@ def install(folder: Path, journaled: Any, undo: UndoLog) -> list[Override]:
     return late
 
 
-def install_late(late: list[Override], undo: UndoLog) -> list[str]:
+def install_late(late: list[Override], undo: UndoLog, is_reviewed: Callable[[str], bool]) -> list[str]:
     """Swap what the host has loaded by now and take it off the list; return the targets that are not what was reviewed."""
     wrong = []
     for override in [each for each in late if each.module in sys.modules]:
         late.remove(override)
+        if not is_reviewed(override.module):
+            wrong.append(override.target)
+            continue
         try:
             _swap(importlib.import_module(override.module), override, undo)
         except (OverrideMismatch, KeyError):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..journal.digests import of_file
 from . import anchor, notify, overrides, paths, senders
 from .session import Session, bound
 
@@ -30,7 +31,8 @@ def hooks(active: Activation, point: str, agent: Any, found: list[Any]) -> list[
     if point == "process_chain_end":
         session.sends.end()
     elif point == "tool_execute_after" and getattr(_tool(agent), SERVED, False):
-        return [hook for hook in found if _file(hook) in senders.AFTER_SERVED]
+        seen = (senders.HIDES_SECRETS, *(senders.TAKES_UP if senders.is_recorded(agent.context) else ()))
+        return [hook for hook in found if _file(hook) in seen]
     return found
 
 
@@ -41,8 +43,14 @@ def cover(active: Activation, ctx: Any) -> None:
     senders.load(ctx)
     with anchor.holder().lock:
         if not active.closed:
-            for target in overrides.install_late(active.late, active.undo):
+            for target in overrides.install_late(active.late, active.undo, lambda module: _is_reviewed(active, module)):
                 notify.write(f"{target} is not what was reviewed: replies that it sends are not recorded.")
+
+
+def _is_reviewed(active: Activation, module: str) -> bool:
+    """The file may have changed since the host was compared: it is loaded only now."""
+    name = f"{module.replace('.', '/')}.py"
+    return of_file(paths.host_root() / name) == active.pinned_files.get(name)
 
 
 def _session(active: Activation, agent: Any) -> Session | None:

@@ -70,14 +70,14 @@ IN_TASKS = (
 )
 """Hooks that send in a task of their own, which the host's chain does not wait for."""
 
-AFTER_SERVED = (
-    "extensions/python/tool_execute_after/_10_mask_secrets.py",
+HIDES_SECRETS = "extensions/python/tool_execute_after/_10_mask_secrets.py"
+TAKES_UP = (
     "plugins/_email_integration/extensions/python/tool_execute_after/_50_email_response.py",
     "plugins/_telegram_integration/extensions/python/tool_execute_after/_50_telegram_response.py",
     "plugins/_whatsapp_integration/extensions/python/tool_execute_after/_50_wa_response.py",
 )
-"""The only hooks that see the end of a step again: one hides secrets, the others take up what a reply consists of, and what
-they send goes through the functions above."""
+"""Besides the one that hides secrets, the only hooks that see the end of a step again: they take up what a reply takes along,
+and what they send goes through the functions above."""
 
 PREVIEWS = (
     "plugins/_telegram_integration/extensions/python/response_stream/_45_telegram_draft_response.py",
@@ -98,7 +98,7 @@ def load(ctx: Any) -> None:
             if module not in sys.modules:
                 try:
                     importlib.import_module(module)
-                except ImportError:
+                except Exception:  # an import may raise anything
                     break
 
 

@@ -267,3 +267,37 @@ def test_without_the_plugin_a_kill_loses_the_reply(tmp_path, model, gate):
         world.client().wait_idle(chat)
         assert world.effects() == ["start reply:all"]
         assert [item for item in world.client().logs(chat) if item["type"] == "warning"] == []
+
+
+def test_a_sender_that_changed_since_the_start_is_not_wrapped_and_that_is_said(world, model):
+    """The host loads it late: what was compared at the start may be another file by then."""
+    model.script(answer("all done"))
+    world.start()
+    file = world.folder / "plugins" / "_email_integration" / "helpers" / "handler.py"
+    file.write_text(f"{file.read_text('utf-8')}\n# changed\n", "utf-8")
+
+    chat = mail(world)
+
+    assert ended(world, chat) == "completed"
+    world.client().wait(lambda: "end reply:all" in world.effects(), what="the mail to be sent")
+    assert deliveries(world, chat) == []
+    assert "plugins._email_integration.helpers.handler.send_email_reply is not what was reviewed" in world.output()
+
+
+def test_a_nudge_in_the_middle_of_the_sending_holds_and_what_came_of_it_counts(world, model, gate):
+    model.script(answer("all done"))
+    world.start()
+    post(world, gate=str(gate))
+    chat = mail(world)
+    client, panel = world.client(), Panel(world.client())
+    client.wait(world.effects, what="the mail to begin")
+
+    client.nudge(chat)
+
+    assert panel.wait_held(chat)["run"]["reason"]["code"] == "outcome_unknown"
+    gate.touch()
+    client.wait(lambda: deliveries(world, chat)[0]["outcome"] == "ok", what="the mail's own end")
+    assert panel.decide(panel.wait_held(chat), "resume").status == 200
+    assert ended(world, chat) == "completed"
+    assert world.effects() == ["start reply:all", "end reply:all"]
+    assert len(model.requests("chat")) == 1

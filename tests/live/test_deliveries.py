@@ -159,3 +159,23 @@ def test_a_line_that_goes_dead_proves_nothing_and_none_is_sent_again(
 
     check_once(outside, recovery, chats, "CUT", "confirmed")
     assert len(model.main) == 3
+
+
+def test_an_answer_that_was_shown_while_it_came_stays_one_message(
+    host: LiveHost, outside: Outside, client: Client, model: ScriptedModel, recovery: Recovery
+) -> None:
+    """Telegram's preview went out with the model's answer; the reply after the restart is its last change."""
+    with outside.stopped("before"):
+        model.script(Answer(say("ANSWER-SHOWN"), when="QUESTION-SHOWN"))
+        chat = outside.arrive(client, "telegram", "QUESTION-SHOWN")
+        outside.wait_stopped(client, "before", chat)
+        assert outside.got("telegram", "ANSWER-SHOWN") == 1
+        host.kill()
+    calls = len(outside.calls)
+
+    host.start(inject=INJECT, env=outside.env)
+
+    recovery.wait_state(chat, "completed")
+    assert [name for name, _ in outside.calls[calls:]] == ["editMessageText"]
+    assert outside.got("telegram", "ANSWER-SHOWN") == 1
+    assert len(model.main) == 1

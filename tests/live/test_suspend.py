@@ -127,9 +127,7 @@ def test_the_hosts_own_restart(
     goes_on(client, recovery, model, chat)
 
 
-def test_suspended_in_the_panel_and_resumed(
-    client: Client, model: ScriptedModel, recovery: Recovery, speaking: tuple[str, Answer]
-) -> None:
+def test_suspended_in_the_panel_and_resumed(client: Client, model: ScriptedModel, recovery: Recovery, speaking: tuple[str, Answer]) -> None:
     chat, never = speaking
     model.script(say("The whole answer."))
 

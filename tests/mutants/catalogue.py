@@ -355,7 +355,7 @@ MUTANTS = (
     Mutant(
         "every hook sees a served step again, and replies twice",
         "bridge/quiet.py",
-        "        return [hook for hook in found if _file(hook) in senders.AFTER_SERVED]\n",
+        "        return [hook for hook in found if _file(hook) in seen]\n",
         "        return found\n",
         (f"{REPLIES}::test_another_plugins_hook_does_not_see_the_end_of_a_served_step_again",),
     ),
