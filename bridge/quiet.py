@@ -26,6 +26,7 @@ def hooks(active: Activation, point: str, agent: Any, found: list[Any]) -> list[
     if point == "response_stream":  # once for each piece of an answer
         return _without(found, senders.PREVIEWS) if session.giving_back else found
     cover(active, agent.context)
+    session.sends.turn_to(session.path_of(agent))
     if point == "tool_execute_before":
         return _without(found, senders.PREVIEWS) if session.next_tool_is_recorded(agent) else found
     if point == "process_chain_end":

@@ -135,16 +135,21 @@ async def is_up(mark: str, ctx: Any) -> bool:
 class Sends:
     """The place of the next reply: a count of its own in each step, so that it shifts no tool and no tool shifts it."""
 
-    path: str = ROOT_PATH
-    step: int = 1
-    count: int = 0
+    path: str = ROOT_PATH  # of the agent whose hooks run
+    steps: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
     last: dict[str, int] | None = None  # once the chain ends: one reply of each sender, however often the host asks
     made: dict[str, asyncio.Future[None]] = field(default_factory=dict)  # of this life, by key
 
     def begin(self, path: str, step: int) -> None:
-        """A loop step begins at its resume point: what follows belongs to this step's model call."""
-        self.path, self.step, self.count, self.last = path, step, 0, None
+        """An agent's loop step begins at its resume point: what follows belongs to this step's model call."""
+        self.path, self.steps[path], self.counts[path], self.last = path, step, 0, None
         self.made.clear()
+
+    def turn_to(self, path: str | None) -> None:
+        """This agent's hooks are about to run: where another one worked in between, its places are not meant."""
+        if path in self.steps:
+            self.path = path
 
     def end(self) -> None:
         """The chain ends. The host says so once for each of its levels, and each time the same reply would go out."""
@@ -152,8 +157,7 @@ class Sends:
             self.last = {}
 
     def key(self, sender: Sender) -> CallKey:
-        ordinal = self.count
-        if self.last is not None:
-            ordinal = self.last.setdefault(sender.name, self.count)
-        self.count = max(self.count, ordinal + 1)
-        return CallKey(self.path, self.step, CallKind.DELIVERY, ordinal)
+        count = self.counts.get(self.path, 0)
+        ordinal = count if self.last is None else self.last.setdefault(sender.name, count)
+        self.counts[self.path] = max(count, ordinal + 1)
+        return CallKey(self.path, self.steps.get(self.path, 1), CallKind.DELIVERY, ordinal)

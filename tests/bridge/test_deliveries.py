@@ -301,3 +301,18 @@ def test_a_nudge_in_the_middle_of_the_sending_holds_and_what_came_of_it_counts(w
     assert ended(world, chat) == "completed"
     assert world.effects() == ["start reply:all", "end reply:all"]
     assert len(model.requests("chat")) == 1
+
+
+@pytest.mark.parametrize("moment", ["after:finish_call.delivery:1", "after:finish_call.model:3", "after:finish_call.delivery:2"])
+def test_a_subordinates_update_has_a_place_of_its_own(world, model, moment):
+    model.script(use("call_subordinate", message="help"), update("half way"), answer("helped"), answer("all done"))
+    world.start(env=fault(world, moment), inject=FAULTS)
+    chat = mail(world)
+    world.wait_dead()
+
+    world.start()
+
+    assert ended(world, chat) == "completed"
+    assert world.effects() == ["start reply:half", "end reply:half", "start reply:all", "end reply:all"]
+    assert [c["outcome"] for c in deliveries(world, chat)] == ["ok", "ok"]
+    assert len(model.requests("chat")) == 4
