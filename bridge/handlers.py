@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import admission, documents, messages, model_calls, persons, tool_calls, turns
+from . import admission, background, documents, messages, model_calls, persons, tool_calls, turns
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -45,6 +45,8 @@ HANDLERS: dict[str, Handler] = {
     "model.turn": _agent(model_calls.turn_start),
     "model.start": _data(model_calls.call_start),
     "model.end": _data(model_calls.call_end),
+    "background.start": _data(background.call_start),
+    "background.end": _data(background.call_end),
     "tool.before": _agent(tool_calls.before),
     "document.tool": lambda active, data, facts: documents.tool(active, facts),
     "user_message.start": _both(messages.user_message_start),

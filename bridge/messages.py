@@ -29,8 +29,8 @@ def user_message_start(active: Activation, agent: Any, data: dict[str, Any]) -> 
         return
     message, intervention = _arguments(data)
     if not intervention:
-        if session.resumed:
-            _adopt([agent], message, data)
+        if session.resumed and not _adopt([agent], message, data) and _was_read(session, agent, message):
+            data["result"] = _left_behind(agent, message)
         return
     if session.delivering:
         return
@@ -102,6 +102,22 @@ def _adopt(heard_by: Iterable[Any], message: Any, data: dict[str, Any]) -> bool:
                     agent.last_user_message = stored
                 return True
     return False
+
+
+def _was_read(session: Session, agent: Any, message: Any) -> bool:
+    """Whether a model was asked with the run's own message before."""
+    return message.id == session.run.input_id and session.steps.get(session.path_of(agent) or "", 0) > 0
+
+
+def _left_behind(agent: Any, message: Any) -> Any:
+    """The run's own message, which the model has read and which a compression took out of the history: it must not come
+    again at the end, where it would read as a new request.
+    """
+    from helpers import history
+
+    content = agent.parse_prompt("fw.user_message.md", message=message.message, attachments=message.attachments, system_message=[])
+    agent.last_user_message = history.Message(False, content, id=message.id)
+    return agent.last_user_message
 
 
 def _arguments(data: dict[str, Any]) -> tuple[Any, bool]:

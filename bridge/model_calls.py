@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.modes import HOSTED_TOOLS
 from ..journal.records import Call, Outcome, Permission, Serve
-from . import deliveries, hosted, messages, outcomes
+from . import deliveries, hosted, messages, outcomes, spending
 from .session import Binding, Session, bound, current_call, of_agent
 
 if TYPE_CHECKING:
@@ -51,21 +51,21 @@ async def call_start(active: Activation, data: dict[str, Any]) -> None:
     if isinstance(step, Serve):
         await _serve(session, agent, step.call, data)
     else:
-        data[_KEY] = (binding, step.call)
+        data[_KEY] = (binding, step.call, (agent.get_data("ctx_window") or {}).get("tokens"))
 
 
 async def call_end(active: Activation, data: dict[str, Any]) -> None:
     """Save the result before anything acts on it. Nothing here may raise: the answer was paid for."""
-    found: tuple[Binding, Call] | None = data.get(_KEY)
+    found: tuple[Binding, Call, Any] | None = data.get(_KEY)
     if found is None:
         return
-    binding, call = found
+    binding, call, prompt_tokens = found
     session = binding.session
     if data["exception"] is not None and not binding.is_current:
         return  # we cut it off ourselves: that is not how the model answered
     outcome, value, extra = _outcome(session, data)
     _note_asked(session, call, data["result"] if outcome is Outcome.OK else None)
-    await session.finish(call, outcome, value, usage=_usage(value), extra=extra)
+    await session.finish(call, outcome, value, usage=_usage(outcome, value, prompt_tokens), extra=extra)
 
 
 def _outcome(session: Session, data: dict[str, Any]) -> tuple[Outcome, Any, dict[str, Any]]:
@@ -128,6 +128,5 @@ def _prompt_digest(prompt: list[Any]) -> str:
     return total.hexdigest()
 
 
-def _usage(value: Any) -> dict[str, Any] | None:
-    usage = value.get("usage") if isinstance(value, dict) else None
-    return usage if isinstance(usage, dict) else None
+def _usage(outcome: Outcome, value: Any, prompt_tokens: Any) -> dict[str, Any] | None:
+    return spending.of_result(value, prompt_tokens) if outcome is Outcome.OK else None

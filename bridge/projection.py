@@ -84,13 +84,14 @@ class Projector:
     def _agent(self, pack: Pack, agent: Any, used: dict[int, Any]) -> dict[str, Any]:
         history = agent.history
         last = agent.last_user_message
+        bulks, topics = _settled(history)
         return {
             "number": agent.number,
             "agent_profile": _profile(agent),
             "data": _values(pack, agent.data),
             "counter": history.counter,
-            "bulks": pack.list([self._record(pack, bulk, used) for bulk in list(history.bulks)]),
-            "topics": pack.list([self._record(pack, topic, used) for topic in list(history.topics)]),
+            "bulks": pack.list([self._record(pack, bulk, used) for bulk in bulks]),
+            "topics": pack.list([self._record(pack, topic, used) for topic in topics]),
             "current": self._current(pack, agent.number, history.current, used),
             "last_user_message": last.id if last else "",
         }
@@ -141,6 +142,18 @@ class Projector:
             digests[no] = pack.put(item)
         self._log = (guid, end, digests)
         return {"guid": guid, "items": self._log_items.update(pack, digests), "progress": progress, "progress_no": active}
+
+
+def _settled(history: Any) -> tuple[list[Any], list[Any]]:
+    """The bulks and topics of a history that may be compressed on another thread just now.
+
+    A compression first adds the bulk and then takes its topics out. Topics are read first: none can be missed, and one
+    that the newest bulk holds already is left to it.
+    """
+    topics = list(history.topics)
+    bulks = list(history.bulks)
+    moved = {id(record) for bulk in bulks[-1:] for record in list(bulk.records)}
+    return bulks, [topic for topic in topics if id(topic) not in moved]
 
 
 def volatile_state(ctx: Any) -> list[str]:

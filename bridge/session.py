@@ -111,6 +111,7 @@ class Session:
     delivering: bool = False  # we add messages ourselves: our own hooks stand back
     just_delivered: list[InputId] = field(default_factory=list)  # since the open call began
     recorded: dict[str, list[str]] = field(default_factory=dict)  # keys that an earlier life wrote: messages delivered before
+    questions: dict[tuple[str, str], int] = field(default_factory=dict)  # how often this life asked the same beside the turn
     starting: bool = False  # a message was admitted for it, and the host has not started its coroutine yet
     resumed: bool = False  # a restart or a decision continued this run in a new coroutine
     fresh: bool = False  # the chat stands exactly at its resume point
@@ -137,6 +138,10 @@ class Session:
         from agent import AgentContext
 
         return AgentContext.get(self.chat_id)
+
+    @property
+    def is_unfinished(self) -> bool:
+        return self.phase is not Phase.ENDED
 
     def is_at_work(self) -> bool:
         """Some coroutine of the host works on this chat, ours or not."""
@@ -340,6 +345,7 @@ class Session:
         """The run goes on under a new token; what was recorded until now is served."""
         with self.lock:
             self.run, self.cursor, self.phase = claim.run, claim.cursor, Phase.RUNNING
+            self.questions.clear()
             self.listen_again()
 
     def fence(self, run: Run) -> None:

@@ -156,10 +156,10 @@ def _extra(row: Row, name: str, body: str) -> dict[str, Any]:
 # -- intent -------------------------------------------------------------------------------------
 
 
-def begin(scribe: Scribe, run_id: RunId, token: int, intent: Intent, *, dispatched: bool = True) -> Call:
+def begin(scribe: Scribe, run_id: RunId, token: int, intent: Intent, *, dispatched: bool = True, event: str = "call_begun") -> Call:
     """Record an intent at a free place. Not `dispatched`: it is recorded so that a person can decide, nothing starts."""
     call_id = CallId(scribe.ids.new("call"))
-    seq = scribe.event("call_begun" if dispatched else "call_withheld", run_id, call_id=call_id)
+    seq = scribe.event(event if dispatched else "call_withheld", run_id, call_id=call_id)
     key = intent.key
     scribe.tx.change(
         "add_call",
@@ -240,9 +240,9 @@ def again(scribe: Scribe, call: Call, token: int, reason: str) -> Call:
     return begun
 
 
-def serve(scribe: Scribe, call: Call) -> Call:
+def serve(scribe: Scribe, call: Call, *, event: str = "call_served") -> Call:
     scribe.tx.change("count_served", call_id=call.call_id)
-    scribe.event("call_served", call.run_id, call_id=call.call_id)
+    scribe.event(event, call.run_id, call_id=call.call_id)
     return replace(call, served=call.served + 1)
 
 

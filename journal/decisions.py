@@ -26,7 +26,7 @@ from .errors import (
 from .ids import CallId, Digest, RunId
 from .modes import Mode
 from .planner import is_reported
-from .records import Call, CallKind, Choice, Decision, Hold, HoldReason, Outcome, Run, RunState
+from .records import Call, Choice, Decision, Hold, HoldReason, Outcome, Run, RunState
 from .runs import Scribe
 from .store.base import Reader
 
@@ -117,7 +117,7 @@ def is_cut_off(call: Call, hold: Hold) -> bool:
     """A model call without an answer that this hold asks about: only a grant lets it be asked again."""
     asked = hold.reason is HoldReason.MODEL_INTERRUPTED or (hold.reason is HoldReason.ASK and hold.call_id == call.call_id)
     is_open = call.outcome is None and not call.abandoned and call.allowance == 0
-    return asked and is_open and call.key.kind is CallKind.MODEL
+    return asked and is_open and call.key.kind.is_inference
 
 
 def _is_unservable(call: Call, hold: Hold) -> bool:

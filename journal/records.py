@@ -283,4 +283,9 @@ class Held:
     run: Run
 
 
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A background call that is not recorded: its purpose is served in this run, or the run does not go on."""
+
+
 Step = Proceed | Serve | Held

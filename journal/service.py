@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from . import (
     attempts,
+    background,
     backup,
     calls,
     checkpoints,
@@ -32,6 +33,7 @@ from . import (
     verify,
 )
 from .attempts import Completion
+from .background import Purpose
 from .backup import Backup
 from .calls import Evidence, Intent
 from .clock import Clock
@@ -53,15 +55,18 @@ from .records import (
     ChildOrder,
     Claim,
     Decision,
+    Dropped,
     Hold,
     HoldReason,
     Input,
     Outcome,
     Permission,
+    Proceed,
     ResumePoint,
     Run,
     RunState,
     Selection,
+    Serve,
     Step,
 )
 from .recovery import Cut, Restart
@@ -348,7 +353,12 @@ class Journal(Reading):
 
     def claim(self, run_id: str) -> Future[Claim]:
         """Continue a queued run, under a new token. StaleVersion if it is not queued (any more)."""
-        return self._write(lambda scribe: runs.claim(scribe, RunId(run_id)))
+
+        def write(scribe: Scribe) -> Claim:
+            background.drop_cut_off(scribe, RunId(run_id))
+            return runs.claim(scribe, RunId(run_id))
+
+        return self._write(write)
 
     def classify(self, run_id: str, permission_now: Callable[[Call], Permission]) -> Hold | None:
         """Why a run must wait for a person, or None: the same planner that `begin_call` asks."""
@@ -446,6 +456,31 @@ class Journal(Reading):
             return recovery.close_call(scribe, RunId(run_id), token, CallId(call_id), result)
 
         return self._write(write, result.value)
+
+    def begin_background(
+        self, run_id: str, purpose: Purpose, question: Any, *, name: str, facts: dict[str, Any], ordinal: int = 0
+    ) -> Future[Proceed | Serve | Dropped]:
+        """Record what is asked beside the turn, or find its answer. `question` is digested and not kept.
+
+        `ordinal` is how often this life of the run asked the same before.
+        """
+        about = codec.digest(codec.encode(self.masker.uniform(question)))
+        intent = Intent(
+            key=purpose.key(about, ordinal),
+            name=name,
+            identity=about,
+            arguments=self._intake.facts({**facts, "purpose": purpose.name}),
+            lossy=False,
+            permission=Permission(),
+        )
+        return self._write(lambda scribe: background.begin(scribe, RunId(run_id), intent, purpose), intent.arguments)
+
+    def finish_background(
+        self, call_id: str, outcome: Outcome, value: Any, *, error: str = "", usage: dict[str, Any] | None = None
+    ) -> Future[Call]:
+        """Write an answer, whatever became of its run."""
+        result = self._intake.result(outcome, value, error, usage, None)
+        return self._write(lambda scribe: background.finish(scribe, CallId(call_id), result), result.value)
 
     # -- persons --------------------------------------------------------------------------------
 

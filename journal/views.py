@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from . import children, codec, decisions, grants, inputs, runs
+from . import children, codec, decisions, grants, inputs, runs, spent
 from .attempts import NOT_LOADED
 from .errors import RecordCorrupt
 from .evidence import FROM_CHECK, Found
@@ -213,6 +213,7 @@ def run_view(tx: Reader, run_id: RunId, *, masker: Masker, boot_id: str, now: in
         "mode": {name: run.mode.get(name, default) for name, default in DEFAULTS.items()},
         "calls": views,
         "children": [_child(child, masker) for child in below],
+        **spent.view(tx, run_id, boot_id, masker),
         "decisions": [_offer(offer) for offer in decisions.offers(run, all_calls)],
         "grants": [_grant(call) for call in all_calls if grants.grantable(run, call)],
         "recorded": [_recorded(row, masker) for row in tx.all("recorded_of_run", run_id=run_id)],

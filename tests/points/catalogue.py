@@ -35,6 +35,8 @@ DOORS = {
     "save_document": "a person's revision of a document",
     "settle_conflict": "a person settles a conflict of a document",
     "close_call": "the answer of a subordinate becomes the result of its superior's call",
+    "begin_background": "the intent of a call beside the turn",
+    "finish_background": "its answer",
     "checkpoint": "a resume point",
     "close_run": "the end of a run, with its last resume point",
     "hold_run": "a living run is put on hold",

@@ -29,9 +29,10 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "records", "codec", "masking", "silence", "finding", "spellings", "dumps", "sieve", "trees", "pins"}),
     frozenset({"sql", "store"}),
     frozenset({"replay", "reviewed", "evidence", "modes", "planner", "places", "kinds"}),
-    frozenset({"runs", "attempts", "calls", "checkpoints", "children", "documents", "decisions", "selections", "grants", "inputs"}),
+    frozenset({"runs", "attempts", "calls", "checkpoints", "children", "documents", "decisions", "selections", "grants", "inputs"})
+    | frozenset({"background"}),
     frozenset({"recovery", "restoring", "retention", "collection", "upkeep", "backup", "restore", "verify", "leaks"}),
-    frozenset({"texts", "views", "document_views", "intake", "reading", "look", "service"}),
+    frozenset({"texts", "spent", "views", "document_views", "intake", "reading", "look", "service"}),
     frozenset({"holds", "driving"}),
     frozenset({"steps"}),
     frozenset({"turns"}),

@@ -80,6 +80,19 @@ class Journal:
         self.nodes.update(point.nodes)
         projector.stored(point)
 
+    def all_texts(self, point: ResumePoint) -> list[str]:
+        """Every message of the first agent, those in topics and bulks too, in order."""
+        tree = Tree(lambda digest: self.nodes[digest])
+        agent = tree.value(point.root)["agents"][0]
+
+        def under(node: Any) -> list[str]:
+            if node["kind"] == "Message":
+                return [node["value"]["text"]]
+            return [text for child in tree.list(node["children"]) for text in under(tree.value(child))]
+
+        records = [*map(tree.value, tree.list(agent["bulks"])), *map(tree.value, tree.list(agent["topics"])), agent["current"]]
+        return [text for record in records for text in under(record)]
+
     def texts(self, point: ResumePoint) -> list[str]:
         tree = Tree(lambda digest: self.nodes[digest])
         root = tree.value(point.root)
@@ -125,3 +138,49 @@ def test_a_chat_whose_nodes_were_forgotten_hands_all_in_again() -> None:
     journal.store(projector, point)
 
     assert journal.texts(point) == ["one", "two"]
+
+
+def test_a_compression_between_its_two_steps_neither_loses_nor_doubles_a_topic() -> None:
+    """It works on another thread: first the bulk is there, then its topics are taken out."""
+    ctx = chat("now")
+    history = ctx.agent0.history
+    old = [SimpleNamespace(summary="", messages=[Message(f"old {number}")]) for number in range(4)]
+    history.topics = list(old)
+    whole = Projector(Masker(list), set())
+
+    def seen() -> list[str]:
+        point = whole.project(ctx, {})
+        journal.store(whole, point)
+        return journal.all_texts(point)
+
+    journal = Journal()
+    before = seen()
+    history.bulks.append(SimpleNamespace(summary="a summary", records=old[:3]))
+    between = seen()
+    del history.topics[:3]
+    after = seen()
+
+    assert before == ["old 0", "old 1", "old 2", "old 3", "now"]
+    assert between == after == before
+
+
+def test_a_compression_that_happens_while_a_history_is_read_loses_nothing() -> None:
+    old = [SimpleNamespace(summary="", messages=[Message(f"old {number}")]) for number in range(3)]
+
+    class Compressing(list[Any]):
+        """Once its topics were read, the whole compression is done before the next line."""
+
+        def __iter__(self) -> Any:
+            topics = list.__iter__(self.copy())
+            history.bulks = [SimpleNamespace(summary="a summary", records=old)]
+            history.topics = []
+            return topics
+
+    ctx, journal, projector = chat("now"), Journal(), Projector(Masker(list), set())
+    history = ctx.agent0.history
+    history.topics = Compressing(old)
+
+    point = projector.project(ctx, {})
+    journal.store(projector, point)
+
+    assert journal.all_texts(point) == ["old 0", "old 1", "old 2", "now"]

@@ -28,6 +28,7 @@ select c.*, a.body as arguments_body, x.body as extra_body, v.body as value_body
    and c.abandoned = 0
 
 -- calls_of_run --
+-- The steps of a run. What it asked in the background has a key space of its own, that begins with ~.
 select c.*, a.body as arguments_body, x.body as extra_body, v.body as value_body, y.body as result_extra_body,
        (select count(*) from evidence e where e.call_id = c.call_id and e.kind = 'late_result') as late_results
   from calls c
@@ -35,7 +36,7 @@ select c.*, a.body as arguments_body, x.body as extra_body, v.body as value_body
   left join blobs x on x.digest = c.extra_digest
   left join blobs v on v.digest = c.value_digest
   left join blobs y on y.digest = c.result_extra
- where c.run_id = :run_id
+ where c.run_id = :run_id and substr(c.path, 1, 1) <> '~'
  order by c.seq
 
 -- open_calls_of_run --
@@ -44,7 +45,15 @@ select c.*, a.body as arguments_body, x.body as extra_body, null as value_body, 
   from calls c
   left join blobs a on a.digest = c.arguments_digest
   left join blobs x on x.digest = c.extra_digest
- where c.run_id = :run_id and c.outcome is null and c.abandoned = 0
+ where c.run_id = :run_id and c.outcome is null and c.abandoned = 0 and substr(c.path, 1, 1) <> '~'
+ order by c.seq
+
+-- cut_off_background --
+select c.*, a.body as arguments_body, x.body as extra_body, null as value_body, null as result_extra_body, 0 as late_results
+  from calls c
+  left join blobs a on a.digest = c.arguments_digest
+  left join blobs x on x.digest = c.extra_digest
+ where c.run_id = :run_id and c.outcome is null and c.abandoned = 0 and substr(c.path, 1, 1) = '~' and c.boot_id <> :boot_id
  order by c.seq
 
 -- model_call_of --

@@ -42,11 +42,11 @@ select r.*, i.body as input_body, null as answer_body
 -- step_of_run --
 -- The step that the run is at, or that its hold is about, with its number.
 select c.call_id, c.kind, c.name, a.digest as arguments_digest, a.body as arguments_body,
-       (select count(*) from calls n where n.run_id = c.run_id and n.seq <= c.seq) as number,
-       (select count(*) from calls n where n.run_id = c.run_id)                    as total
+       (select count(*) from calls n where n.run_id = c.run_id and n.seq <= c.seq and substr(n.path, 1, 1) <> '~') as number,
+       (select count(*) from calls n where n.run_id = c.run_id and substr(n.path, 1, 1) <> '~')                    as total
   from calls c
   left join blobs a on a.digest = c.arguments_digest
- where c.run_id = :run_id and (:call_id is null or c.call_id = :call_id)
+ where c.run_id = :run_id and (:call_id is null or c.call_id = :call_id) and substr(c.path, 1, 1) <> '~'
  order by c.seq desc
  limit 1
 
@@ -58,3 +58,10 @@ select e.call_id, e.kind, e.outcome, e.error, e.value_digest, b.body as value_bo
  where c.run_id = :run_id
  order by e.seq
  limit :most
+
+-- spent_of_run --
+-- What each call of a run took, abandoned and background ones too.
+select path, kind, name, outcome, usage, attempts, served, abandoned, started_at, ended_at, boot_id, error
+  from calls
+ where run_id = :run_id
+ order by seq
