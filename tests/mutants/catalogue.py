@@ -413,8 +413,8 @@ MUTANTS = (
     Mutant(
         "the message of a run is added again on a resume",
         "bridge/messages.py",
-        "        if session.resumed:\n            _adopt([agent], message, data)\n",
-        "",
+        "        if session.resumed and not _adopt([agent], message, data) and ",
+        "        if session.resumed and ",
         cases=("tool/finish_call.tool.answered:1",),
     ),
     Mutant(
