@@ -99,7 +99,9 @@ _EVENTS: Mapping[str, str] = {
 def counts(tx: Reader, boot_id: str) -> dict[str, int]:
     row = tx.one("count_runs")
     resumed = tx.one("count_resumed", boot_id=boot_id)
+    documents = tx.one("count_documents")
     assert row is not None
+    assert documents is not None
     assert resumed is not None
     return {
         "needs_you": row["held"],
@@ -107,6 +109,7 @@ def counts(tx: Reader, boot_id: str) -> dict[str, int]:
         "all": row["everything"],
         "unfinished": row["unfinished"],
         "resumed": resumed["resumed"],
+        "in_conflict": documents["in_conflict"],
     }
 
 

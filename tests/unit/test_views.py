@@ -121,7 +121,14 @@ def test_what_needs_you_is_listed_oldest_first_and_everything_newest_first(world
 
     assert pages("needs_you") == [runs[:PAGE], runs[PAGE:]]
     assert pages("all") == [[finished.run_id, *reversed(runs)][:PAGE], [finished.run_id, *reversed(runs)][PAGE:]]
-    assert world.journal.counts() == {"needs_you": PAGE + 10, "held": PAGE + 10, "all": PAGE + 11, "unfinished": PAGE + 10, "resumed": 0}
+    assert world.journal.counts() == {
+        "needs_you": PAGE + 10,
+        "held": PAGE + 10,
+        "all": PAGE + 11,
+        "unfinished": PAGE + 10,
+        "resumed": 0,
+        "in_conflict": 0,
+    }
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "9" * 40, "1:2:3", "-1:x", "\x00", "'; drop table runs; --"])

@@ -12,11 +12,12 @@ import * as format from "/plugins/durable_execution/webui/stores/recovery-format
 export const PANEL = "/plugins/durable_execution/webui/main.html";
 
 const POLL_MS = 60_000;
-const TABS = ["needs_you", "all"];
+const TABS = ["needs_you", "all", "documents"];
 
 const model = {
   holds: {},
   tab: "needs_you",
+  wantedTab: "",
   view: "list",
   phase: "idle",
   refreshing: false,
@@ -65,7 +66,8 @@ const model = {
     dialog.enter(root);
     this.phase = "loading";
     this.view = "list";
-    this.tab = "needs_you";
+    this.tab = this.wantedTab || "needs_you";
+    this.wantedTab = "";
     const again = () => document.visibilityState === "visible" && void this.refresh();
     const timer = setInterval(again, POLL_MS);
     document.addEventListener("visibilitychange", again);
@@ -112,7 +114,8 @@ const model = {
     const wanted = this._wanted;
     this._wanted = "";
     if (wanted) void this.select(wanted);
-    const list = await ask("recovery_list", { tab: this.tab, cursor: null });
+    if (this.tab === "documents") void globalThis.Alpine?.store("recoveryDocuments")?.refresh();
+    const list = await ask("recovery_list", { tab: this.tab === "documents" ? "needs_you" : this.tab, cursor: null });
     if (turn !== this._listTurn) return;
     if (list.status !== 200) return this._listFailed(list);
     this._takeList(list.body);

@@ -3,8 +3,19 @@ import { watch } from "/js/extensions.js";
 
 const texts = new Map();
 const scripts = new Map();
+const loading = new WeakSet(); // an element that is seen twice while it is filled is filled once, as in the host
 
 export async function importComponent(path, target) {
+  if (loading.has(target)) return;
+  loading.add(target);
+  try {
+    return await fill(path, target);
+  } finally {
+    loading.delete(target);
+  }
+}
+
+async function fill(path, target) {
   const url = path.startsWith("/") ? path : `/components/${path.replace(/^components\//, "")}`;
   if (!texts.has(url)) texts.set(url, fetchText(url));
   const doc = new DOMParser().parseFromString(await texts.get(url), "text/html");

@@ -210,6 +210,11 @@ class Canned:
         counts = {"needs_you": len(self._held()), "all": len(self.views), "resumed": 3 if self.views else 0}
         return {"counts": counts, "items": items, "checked_at": NOW, "next": None}
 
+    def documents_list(self, cursor: str | None) -> dict[str, Any]:
+        """Documents are tried on the real service; here there are none."""
+        self._enter("documents_list", {"cursor": cursor})
+        return {"counts": {"documents": 0, "in_conflict": 0, "conflicts": 0}, "items": [], "checked_at": NOW, "next": None}
+
     def recovery_run(self, run_id: str) -> dict[str, Any]:
         self._enter("recovery_run", {"run_id": run_id})
         if run_id not in self.views:
