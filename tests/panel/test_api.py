@@ -194,7 +194,8 @@ def test_every_code_has_its_status(api: Api, code: str, status: int) -> None:
 
     reply = api.ask("recovery_decide", CALLS["recovery_decide"])
 
-    assert (reply.status, reply.json["code"], reply.json["text"]) == (status, code, "A sentence.")
+    shown = {"document_conflict": "conflict"}.get(code, code)
+    assert (reply.status, reply.json["code"], reply.json["text"]) == (status, shown, "A sentence.")
     assert ("run" in reply.json) == (status == 409)
 
 
