@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,7 @@ class Activation:
     closed: bool = False
     suspension: Suspension | None = None  # everything is put aside for a restart, no step begins
     careful: bool = False  # a process ended during recovery: runs go on one at a time
+    by_clock: ContextVar[bool] = field(default_factory=lambda: ContextVar("durable_execution_by_clock", default=False))  # not by hand
     lock: threading.RLock = field(default_factory=threading.RLock)
     upkeep: Upkeep = field(default_factory=Upkeep)
     service: Service = field(init=False)

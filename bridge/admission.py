@@ -14,9 +14,10 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded
-from ..journal.records import Admitted, ResumePoint, Run, RunState
+from ..journal.records import Admitted, Input, ResumePoint, Run, RunState
 from ..journal.recovery import Cut
-from . import agents, callers, deliveries, notify, paths, persons, settings, suspension, waiting
+from . import agents, callers, deliveries, notify, paths, persons, programs, queue, settings, suspension, waiting
+from .projection import Projector
 from .session import Message, Phase, Session
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 REFUSED_OTHER = "A message with this id was already sent with other content. It was refused; nothing was started."
 ANSWER_GONE = "This message was recorded and its run has ended; its answer is no longer kept. Nothing was started."
+KEY_TOO_LONG = "The Idempotency-Key is longer than 255 characters. Nothing was started."
+SENT_AGAIN = "A program sent this request again with the same Idempotency-Key. It got the recorded answer; nothing was started."
+_KEY = "Idempotency-Key"
+_BAD_REQUEST, _CONFLICT = 400, 409
 _LOOK_S = 5.0
 
 
@@ -35,6 +40,19 @@ def communicate_start(active: Activation, data: dict[str, Any]) -> None:
     args, kwargs = data["args"], data["kwargs"]
     ctx = args[0]
     msg = args[1] if len(args) > 1 else kwargs["msg"]
+    key = programs.key_of_request()
+    if not key:
+        _come_in(active, ctx, msg, data)
+        return
+    with active.chat_lock(f"{_KEY} {key}"):  # the chat of a first request and that of its repeat are two
+        _come_in_by_key(active, ctx, msg, data, key)
+
+
+def _come_in(active: Activation, ctx: Any, msg: Any, data: dict[str, Any], key: str = "") -> None:
+    programs.waits_here(ctx)
+    sent = queue.sending.get()
+    if sent is not None:
+        msg.id = sent.input_id
     if not _is_recorded(active, ctx):
         active.announced.discard((ctx.id, msg.id))
         return
@@ -55,12 +73,53 @@ def communicate_start(active: Activation, data: dict[str, Any]) -> None:
         except InputConflict:
             notify.warn(ctx, "Message refused", REFUSED_OTHER, str(uuid.uuid4()))
             data["result"] = active.answer(REFUSED_OTHER)
+            if key:
+                programs.refuse(_CONFLICT, REFUSED_OTHER)
         except JournalError as error:
             text = f"Your message was not taken in and nothing was started: {error} Send it again."
+            if sent is not None:
+                sent.refused = True
             notify.warn(ctx, "Message not recorded", text, str(uuid.uuid4()))
             data["result"] = active.answer(text)
         finally:
             active.announced.discard((ctx.id, msg.id))
+
+
+def _come_in_by_key(active: Activation, ctx: Any, msg: Any, data: dict[str, Any], key: str) -> None:
+    """A request's own key is the message's id, whichever chat the host chose for it (I5)."""
+    if programs.is_too_long(key):
+        programs.refuse(_BAD_REQUEST, KEY_TOO_LONG)
+        data["result"] = active.answer(KEY_TOO_LONG)
+        return
+    shown = next((item for item in reversed(ctx.log.logs) if item.id == msg.id), None)
+    msg.id = key
+    try:
+        known = active.journal.find_anywhere(key, content_of(msg))
+    except JournalError:
+        known = None  # the message behind it is refused for the same reason
+    if known is None:
+        if shown is not None:
+            shown.id = key
+    elif known[1].chat_id == ctx.id:
+        if shown is not None:
+            shown.update(type="info", heading="Sent again", content=SENT_AGAIN)
+    else:
+        _answer_elsewhere(active, ctx, data, known)
+        return
+    _come_in(active, ctx, msg, data, key)
+
+
+def _answer_elsewhere(active: Activation, ctx: Any, data: dict[str, Any], known: tuple[str, Run | Input]) -> None:
+    """The key belongs to a message of another chat: its answer, if this is the same request, else a refusal."""
+    verdict, record = known
+    if verdict == "other" or programs.names_chat():
+        programs.refuse(_CONFLICT, REFUSED_OTHER)
+        data["result"] = active.answer(REFUSED_OTHER)
+    else:
+        programs.answer_for(record.chat_id)
+        data["result"] = _recorded(active, active.sessions.get(record.chat_id), ctx, record)
+    if not programs.names_chat():
+        programs.drop_empty(ctx)
 
 
 def _name(ctx: Any, msg: Any) -> None:
@@ -107,9 +166,7 @@ async def _answer(session: Session) -> Any:
 
 
 def _is_recorded(active: Activation, ctx: Any) -> bool:
-    """Chats of people are recorded. A turn in a background chat is not yet."""
-    if ctx.type.value == "background":
-        return False
+    """False where the plugin is switched off, or was when this chat's turn began."""
     if ctx.id in active.sessions:
         return True
     if not paths.is_switched_on_for(ctx.agent0):  # its steps would pass unseen
@@ -152,8 +209,14 @@ def _known_before(active: Activation, ctx: Any, msg: Any) -> Any:
     if verdict == "other":
         raise InputConflict()
     session = active.sessions.get(ctx.id)
+    if isinstance(record, Run) and session is None and _is_orphan(active, record):
+        return None
+    return _recorded(active, session, ctx, record)
+
+
+def _recorded(active: Activation, session: Session | None, ctx: Any, record: Run | Input) -> Any:
     if isinstance(record, Run):
-        return None if session is None and _is_orphan(active, record) else _repeat(active, session, ctx, record)
+        return _repeat(active, session, ctx, record)
     return active.answer(notify.KEPT if record.state.value == "waiting" else "This message was already delivered.")
 
 
@@ -185,25 +248,39 @@ def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None
     if admitted.repeat and not _is_orphan(active, admitted.run):
         data["result"] = _repeat(active, None, ctx, admitted.run)
         return
-    projector.stored(point)
-    session = Session(active, admitted.run, projector, generation=1, paths=entered)
-    session.messages = [Message.of(item) for item in active.journal.waiting(ctx.id)]
-    active.add(session)
+    session = _session(active, admitted.run, projector, point, entered)
     if active.suspension is None:
         session.starting = True
         data["_durable_session"] = session
     else:
-        data["result"] = _put_by(active, session)
+        put_by(active, session)
+        data["result"] = active.task(_answer, session)
 
 
-def _put_by(active: Activation, session: Session) -> Any:
+def put_by(active: Activation, session: Session) -> None:
     """Taken in while everything is suspended: it is recorded, begins after the restart, and its caller is let go."""
     run = session.run
     cut = Cut(active.suspension.by if active.suspension else "")
     future = active.journal.suspend_run(run.run_id, run.token, lambda call: call.permission, cut)
     session.run = waiting.commit(future)
     suspension.put_by(session)
-    return active.task(_answer, session)
+
+
+def begin(active: Activation, ctx: Any, input_id: str, content: dict[str, Any], *, title: str, facts: dict[str, Any]) -> Session | None:
+    """Admit a turn that comes in by another way than `communicate`; None if it was taken in before."""
+    projector = active.projector(ctx.id)
+    entered = agents.entered_at(0)
+    point = projector.project(ctx, {}, paths=entered)
+    admitted = _committed(active, active.journal.admit(ctx.id, input_id, content, title=title, mode=mode_of(ctx) | facts, point=point))
+    return None if admitted.repeat else _session(active, admitted.run, projector, point, entered)
+
+
+def _session(active: Activation, run: Run, projector: Projector, point: ResumePoint, entered: dict[int, str]) -> Session:
+    projector.stored(point)
+    session = Session(active, run, projector, generation=1, paths=entered)
+    session.messages = [Message.of(item) for item in active.journal.waiting(run.chat_id)]
+    active.add(session)
+    return session
 
 
 def _admitted(active: Activation, ctx: Any, msg: Any, point: ResumePoint) -> Admitted:
@@ -216,6 +293,10 @@ def _admitted(active: Activation, ctx: Any, msg: Any, point: ResumePoint) -> Adm
         point=point,
         claim_waiting=(ctx.id, msg.id) in active.claiming,
     )
+    return _committed(active, future)
+
+
+def _committed(active: Activation, future: Future[Admitted]) -> Admitted:
     try:
         return waiting.commit(future)
     except CommitTimeout:
@@ -259,13 +340,15 @@ def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, dat
     message = Message.of(kept)
     with session.lock:
         session.messages.append(message)
-    if session.phase is Phase.RUNNING and ctx.is_running():
+    if session.phase is Phase.RUNNING and session.is_at_work():
         ctx.paused = False
         agent = _reached(session, ctx)
-        if agent.intervention is not None:  # the host has one slot; ours has room
-            data["result"] = active.task(_answer, session)
-        else:
+        if agent.intervention is None and ctx.is_running():
             data["_durable_session"] = session
+            return True
+        if agent.intervention is None:  # a scheduled turn is not its chat's own task: the host would begin a second one
+            agent.intervention = message.to_host()
+        data["result"] = active.task(_answer, session)  # the host has one slot; ours has room
     elif session.phase is Phase.RUNNING:
         _continue_lost(active, session, ctx, data)
     else:

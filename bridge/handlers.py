@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import admission, background, documents, messages, model_calls, persons, tool_calls, turns
+from . import admission, background, documents, messages, model_calls, occurrences, persons, tool_calls, turns
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -40,7 +40,8 @@ HANDLERS: dict[str, Handler] = {
     "remove.start": _data(persons.remove_start),
     "chain.start": _data(turns.chain_start),
     "chain.end": _data(turns.chain_end),
-    "monologue.start": _data(turns.monologue_start),
+    "monologue.start": _data(occurrences.monologue_start),
+    "monologue.end": _data(occurrences.monologue_end),
     "step.start": _agent(turns.step_start),
     "model.turn": _agent(model_calls.turn_start),
     "model.start": _data(model_calls.call_start),
@@ -49,7 +50,7 @@ HANDLERS: dict[str, Handler] = {
     "background.end": _data(background.call_end),
     "tool.before": _agent(tool_calls.before),
     "document.tool": lambda active, data, facts: documents.tool(active, facts),
-    "user_message.start": _both(messages.user_message_start),
+    "user_message.start": _both(occurrences.user_message_start),
     "user_message.end": _both(messages.user_message_end),
     "intervention.start": _agent(messages.intervention_start),
     "exception.start": _both(messages.exception_start),

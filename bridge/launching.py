@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import Corrupt, JournalError
 from ..journal.records import Call, CallKind, HoldReason, Input, Outcome, Run, RunState
-from . import agents, messages, notify, resume, stopping, turns, turnstile, waiting
+from . import agents, messages, notify, queue, resume, stopping, turns, turnstile, waiting
 from .session import Message, Phase, Session
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def _launch_all(active: Activation, ready: list[Session], late: list[Input]) -> 
         launch(session)
     for kept in late:
         _send_late(active, kept)
+    if not active.live:
+        queue.send_due(active)
 
 
 def _let_others_end(active: Activation, suspect: Session) -> None:
@@ -114,7 +116,7 @@ def _launch(active: Activation, session: Session) -> None:
 
     if not session.fresh:
         active.journal.begin_recovery(session.run.run_id).result(waiting.PATIENT_S)
-        resume.rebuild_chat(session, resume.point_of(active, session.run), living=True)
+        resume.rebuild_chat(session, resume.point_of(active, session.run))
         active.journal.settle(session.run.run_id, None).result(waiting.PATIENT_S)
     claim = active.journal.claim(session.run.run_id).result(waiting.PATIENT_S)
     ctx = session.context()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from ..journal.errors import JournalError
@@ -27,11 +28,13 @@ from . import (
     paths,
     policies,
     preflight,
+    queue,
     quiet,
     restarts,
     resume,
     secrets,
     settings,
+    tasks,
     watching,
 )
 from .activation import Activation
@@ -131,7 +134,29 @@ class _Journaled:
     @staticmethod
     def already_shown(ctx: Any, message: str, attachments: list[str], ident: str | None, source: str) -> bool:
         active = anchor.active()
-        return bool(active and not source and already_shown(active, ctx, message, attachments, ident))
+        anew = bool(source) and queue.sending.get() is None  # an integration's own bubble
+        return bool(active and not anew and already_shown(active, ctx, message, attachments, ident))
+
+    @staticmethod
+    def queued_id(ident: str | None) -> str | None:
+        sent = queue.sending.get()
+        return ident if sent is None else sent.input_id
+
+    @staticmethod
+    def queue_added(ctx: Any, item: dict[str, Any]) -> None:
+        if (active := anchor.active()) is not None:
+            queue.added(active, ctx, item)
+
+    @staticmethod
+    def queue_changed(ctx: Any) -> None:
+        if anchor.active() is not None:
+            queue.save(ctx)
+
+    @staticmethod
+    def sending(ctx: Any, items: list[dict[str, Any]] | None) -> AbstractContextManager[None]:
+        if anchor.active() is None:
+            return nullcontext()
+        return queue.on_their_way(ctx, queue.all_of(ctx) if items is None else items)
 
     @staticmethod
     def hooks(point: str, agent: Any, found: list[Any]) -> list[Any]:
@@ -197,8 +222,11 @@ def chats_loaded(data: dict[str, Any]) -> None:
     ready = _scan(active)
     if ready is None:
         holder.activation = None
-    else:
-        holder.ready = ready
+        return
+    holder.ready = ready
+    tasks.take_back(active)
+    queue.drop_sent(active)
+    active.by_clock.set(True)  # the job loop that the host starts now runs in a copy of this context
 
 
 def host_up(data: dict[str, Any]) -> None:
@@ -207,6 +235,7 @@ def host_up(data: dict[str, Any]) -> None:
     holder = anchor.holder()
     ready, holder.ready = holder.ready, []
     if active is not None:
+        active.by_clock.set(False)
         launching.start(active, ready)
 
 
@@ -247,6 +276,7 @@ def tick(data: dict[str, Any]) -> None:
     why = anchor.holder().why_not
     active = activate_if_due(again=why is not None and why["code"] in MAY_PASS)
     if active is not None:
+        active.by_clock.set(True)
         active.upkeep.tick(active)
 
 

@@ -27,7 +27,7 @@ def user_message_start(active: Activation, agent: Any, data: dict[str, Any]) -> 
     if session is None:
         _keep_out(active, agent, data)
         return
-    message, intervention = _arguments(data)
+    message, intervention = arguments(data)
     if not intervention:
         if session.resumed and not _adopt([agent], message, data) and _was_read(session, agent, message):
             data["result"] = _left_behind(agent, message)
@@ -54,7 +54,7 @@ def user_message_end(active: Activation, agent: Any, data: dict[str, Any]) -> No
     session = of_agent(agent)
     if session is None or session.delivering or data["exception"] is not None:
         return
-    message, intervention = _arguments(data)
+    message, intervention = arguments(data)
     if not intervention:
         return
     session.just_delivered.append(InputId(message.id))
@@ -120,7 +120,8 @@ def _left_behind(agent: Any, message: Any) -> Any:
     return agent.last_user_message
 
 
-def _arguments(data: dict[str, Any]) -> tuple[Any, bool]:
+def arguments(data: dict[str, Any]) -> tuple[Any, bool]:
+    """The message that is about to stand in a history, and whether it comes in between."""
     args, kwargs = data["args"], data["kwargs"]
     message = args[1] if len(args) > 1 else kwargs["message"]
     intervention = args[2] if len(args) > 2 else kwargs.get("intervention", False)

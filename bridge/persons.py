@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
 from ..journal.records import HoldReason, RunState
-from . import notify, waiting
+from . import notify, programs, waiting
 from .session import Phase, Session
 
 if TYPE_CHECKING:
@@ -69,6 +69,9 @@ def reset_start(active: Activation, data: dict[str, Any]) -> None:
     """Resetting a chat is a Stop by the person: recorded first, or it does not happen."""
     ctx = data["args"][0]
     session = active.sessions.get(ctx.id)
+    if programs.is_cleaning_up(session):
+        data["result"] = None
+        return
     if session is not None:
         _stop_by_person(active, session, "the chat was reset", data)
         if data["exception"] is not None:
@@ -86,6 +89,9 @@ def remove_start(active: Activation, data: dict[str, Any]) -> None:
     chat_id = data["args"][0] if data["args"] else data["kwargs"]["id"]
     session = active.sessions.get(chat_id)
     if session is None:
+        return
+    if programs.is_cleaning_up(session):
+        data["result"] = session.context()
         return
     if _file_vanished(session):
         session.fresh = False  # the host drops the chat from memory now: a decision has to load it again

@@ -178,6 +178,7 @@ class Point:
         self._root: dict[str, Any] = tree.value(root)
         self.guid: str = self._root["log"]["guid"]
         self.saved: bool = self._root["saved"]
+        self.is_background: bool = self._root["type"] == "background"
         self.volatile: list[str] = self._root["volatile"]
         self.answered: bool = self._root.get("answered", False)
         found = {agent["number"]: agent["path"] for agent in self._root["agents"] if agent.get("path")}

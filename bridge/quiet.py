@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..journal.digests import of_file
-from . import anchor, notify, overrides, paths, senders
+from . import anchor, notify, overrides, paths, senders, tasks
 from .session import Session, bound
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ def hooks(active: Activation, point: str, agent: Any, found: list[Any]) -> list[
     if point == "tool_execute_before":
         return _without(found, senders.PREVIEWS) if session.next_tool_is_recorded(agent) else found
     if point == "process_chain_end":
+        if tasks.TASK in session.run.mode:  # the host's own scheduled turn does not pass here: nothing replies to it
+            return []
         session.sends.end()
     elif point == "tool_execute_after" and getattr(_tool(agent), SERVED, False):
         seen = (senders.HIDES_SECRETS, *(senders.TAKES_UP if senders.is_recorded(agent.context) else ()))

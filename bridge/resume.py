@@ -13,7 +13,7 @@ from ..journal.attempts import Completion, may_load
 from ..journal.errors import Corrupt, Unavailable
 from ..journal.records import Call, Hold, HoldReason, Permission, Run, RunState
 from ..journal.recovery import Restart
-from . import documents, messages, notify, restoring, standing, stopping, waiting
+from . import documents, messages, notify, programs, restoring, standing, stopping, waiting
 from .projection import Point, rebuild
 from .session import Message, Phase, Session
 
@@ -70,10 +70,12 @@ def _take_up(active: Activation, run: Run) -> Session:
         return hold(active, run, *problem, {})
     if not active.live:
         rebuild_chat(session, point)
+    session.caller_gone = point.is_background
     next_ = Restart() if run.state is RunState.HELD else journal.after_restart(run.run_id, lambda call: permission_now(active, call))
     if next_.ends:
         return _end(active, session)
-    settled = journal.settle(run.run_id, next_.hold).result(waiting.PATIENT_S)
+    why = next_.hold if run.state is RunState.HELD else programs.hold_if_gone(journal, run, point, next_.hold)
+    settled = journal.settle(run.run_id, why).result(waiting.PATIENT_S)
     if settled.state is RunState.HELD:
         session.wait_for_person(settled)
     else:
@@ -107,7 +109,7 @@ def hold(active: Activation, run: Run, reason: HoldReason, text: str, facts: dic
     return session
 
 
-def rebuild_chat(session: Session, point: Point, *, living: bool = False) -> None:
+def rebuild_chat(session: Session, point: Point) -> None:
     """Make the chat anew from the journal, show what an older log lacks, and write the host's file.
 
     If a person chose this state, what the chat has beyond it is kept as another chat first.
@@ -118,7 +120,7 @@ def rebuild_chat(session: Session, point: Point, *, living: bool = False) -> Non
     chosen = None if session.phase is Phase.ENDED else journal.waiting_selection(session.run.run_id)
     kept = restoring.keep_copy(session, point, chosen) if chosen else ""
     before = session.context()
-    queued = standing.queue_beyond(before, point, living=living)
+    queued = standing.queue_of(before)
     ctx = rebuild(point)
     standing.put_queue(ctx, queued)
     if before is not None and before.name:
@@ -135,7 +137,7 @@ def rebuild_chat(session: Session, point: Point, *, living: bool = False) -> Non
     if kept:
         notify.inform(ctx, "Brought back", restoring.COPIED.format(name=kept))
     persist_chat.save_tmp_chat(ctx)
-    if not point.saved:
+    if not point.saved and not point.is_background:  # the host writes no file of those
         journal.note_chat_saved(session.run.run_id)
     if chosen:
         journal.state_restored(session.run.run_id).result(waiting.PATIENT_S)

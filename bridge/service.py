@@ -56,9 +56,7 @@ class Service:
             "suspension": suspension.view(active),
             "protected_from_next_message": sorted(active.unprotected),
             "unrecorded": [
-                "scheduled tasks",
                 "steps inside parallel jobs (the call that started them is recorded)",
-                "background chats of the MCP and A2A servers",
             ],
         }
 

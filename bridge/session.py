@@ -38,7 +38,7 @@ from ..journal.records import (
     Serve,
     Step,
 )
-from . import agents, notify, waiting
+from . import agents, notify, programs, waiting
 from .projection import Projector
 from .senders import Sends
 
@@ -112,6 +112,7 @@ class Session:
     just_delivered: list[InputId] = field(default_factory=list)  # since the open call began
     recorded: dict[str, list[str]] = field(default_factory=dict)  # keys that an earlier life wrote: messages delivered before
     questions: dict[tuple[str, str], int] = field(default_factory=dict)  # how often this life asked the same beside the turn
+    caller_gone: bool = False  # a program asked for this turn, and nobody will take its chat away
     starting: bool = False  # a message was admitted for it, and the host has not started its coroutine yet
     resumed: bool = False  # a restart or a decision continued this run in a new coroutine
     fresh: bool = False  # the chat stands exactly at its resume point
@@ -120,6 +121,7 @@ class Session:
     ended_by: str = ""
     answer: Any = None  # what the turn returned
     error: Exception | None = None  # or raised
+    handle: asyncio.Task[Any] | None = None  # a coroutine of the host that is not the chat's own task
     lock: threading.RLock = field(default_factory=threading.RLock)
     outcome: Future[str] = field(default_factory=Future)
     on_passed: Callable[[], None] | None = None
@@ -145,8 +147,8 @@ class Session:
 
     def is_at_work(self) -> bool:
         """Some coroutine of the host works on this chat, ours or not."""
-        ctx = self.context()
-        return bool(ctx is not None and ctx.is_running())
+        ctx, handle = self.context(), self.handle
+        return bool(ctx is not None and ctx.is_running()) or (handle is not None and not handle.done())
 
     def is_lost(self) -> bool:
         """The run counts as running and no coroutine works on it: something ended the task behind our back."""
@@ -291,12 +293,24 @@ class Session:
 
     async def _park(self) -> None:
         """Wait inside a hook, the way the host's own pause waits, until a person decided."""
+        if self.handle is not None:
+            self._leave()
         generation = self.generation
         self.wait_for_person(self.activation.journal.run(self.run.run_id), Phase.PARKED)
         while self.phase is Phase.PARKED and not self.activation.closed:
             await asyncio.sleep(_PARK_S)
         if self.phase is not Phase.RUNNING or self.generation != generation:
             raise notify.stopped(self.ended_by or "This run was ended by a person.")
+
+    def _leave(self) -> None:
+        """A coroutine that somebody counts as running is not kept waiting: it is cancelled, and the run goes on in another one."""
+        run = self.activation.journal.run(self.run.run_id)
+        if self.handle is _current_task():
+            self.handle = None
+        self.fence(run)
+        self.fresh = False
+        self.wait_for_person(run)
+        raise asyncio.CancelledError
 
     def note_store(self, problem: str | None) -> None:
         """Show why a step waits for the journal, and take it back when it goes on."""
@@ -354,6 +368,10 @@ class Session:
             self.run = run
             self.generation += 1
             self.open_tools.clear()
+            handle, self.handle = self.handle, None
+        if handle is not None and not handle.done():
+            with contextlib.suppress(RuntimeError):  # its loop has ended
+                handle.get_loop().call_soon_threadsafe(handle.cancel)
 
     def end(self, run: Run, word: str, why: str = "") -> None:
         """This run is over in this process: its coroutine is fenced and its callers are let go."""
@@ -363,6 +381,8 @@ class Session:
         self.activation.drop(self)
         self.passed_cursor()
         self.say(word)
+        if self.caller_gone:
+            programs.take_away(self)
 
     # -- callers ----------------------------------------------------------------
 
@@ -376,6 +396,13 @@ class Session:
         with self.lock:
             if self.outcome.done():
                 self.outcome = Future()
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

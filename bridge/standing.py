@@ -55,15 +55,9 @@ def is_behind(ctx: Any, point: Point) -> bool:
     return _same_log(ctx, point) and have < should
 
 
-def queue_beyond(ctx: Any, point: Point, *, living: bool) -> dict[str, dict[str, Any]] | None:
-    """The host's queue of messages, where the chat knows it better than the point: it changes between two points.
-
-    A chat in memory always does; one from a file does if the file was written after the point.
-    """
+def queue_of(ctx: Any) -> dict[str, dict[str, Any]] | None:
+    """The host's queue of messages. The chat knows it better than any point: its file is written with each change."""
     if ctx is None:
-        return None
-    in_point = point.message_ids()
-    if not living and all(m.id in in_point for agent in agents.of_chat(ctx) for m in agent.history.all_messages()):
         return None
     return {part: {key: getattr(ctx, part)[key] for key in _queue_keys() if key in getattr(ctx, part)} for part in _QUEUE_PARTS}
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
 from ..journal.records import Input, RunState
-from . import deliveries, messages, notify, subordinates, waiting
+from . import deliveries, messages, notify, subordinates, tasks, waiting
 from .session import Binding, Message, Phase, Session, bound, of_agent
 
 if TYPE_CHECKING:
@@ -51,10 +51,12 @@ async def chain_end(active: Activation, data: dict[str, Any]) -> None:
         return
     await deliveries.settle(binding)
     if binding.is_current:  # a person may have stopped the run while its reply waited for them
-        await _close(active, binding.session, data)
+        await close(active, binding.session, data)
+        await tasks.hand_in_late(binding.session)
 
 
-async def _close(active: Activation, session: Session, data: dict[str, Any]) -> None:
+async def close(active: Activation, session: Session, data: dict[str, Any]) -> None:
+    """Close the run with its answer, or the error that ended it."""
     error = data["exception"]
     ctx = session.context()
     if ctx is None:

@@ -69,6 +69,12 @@ def find(tx: Reader, chat_id: ChatId, input_id: InputId) -> Run | Input | None:
     return _buried(tx, chat_id, input_id) if row is None else from_row(row)
 
 
+def chat_of(tx: Reader, input_id: InputId) -> ChatId | None:
+    """The chat that a message with this id was sent to."""
+    row = tx.one("chat_of_input", input_id=input_id)
+    return None if row is None else ChatId(row["chat_id"])
+
+
 def _buried(tx: Reader, chat_id: ChatId, input_id: InputId) -> Run | Input | None:
     """What is left of a message whose run was removed: enough to know it again, nothing of what it said."""
     row = tx.one("tombstone", chat_id=chat_id, input_id=input_id)

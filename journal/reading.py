@@ -15,7 +15,7 @@ from .errors import CheckpointCorrupt
 from .ids import CallId, ChatId, Digest, RunId
 from .leaks import Leak
 from .masking import Masker
-from .records import Call, Input, Run
+from .records import Call, Input, Process, Run
 from .selections import Offer as RestoreOffer
 from .store.base import Read, Reader
 from .trees import Tree
@@ -47,6 +47,11 @@ class Reading:
         """Newest runs of their chats that ended in the last process in which any run ended."""
         return self._read(lambda tx: runs.ended_in_last_boot(tx, self.boot_id))
 
+    def process_before(self) -> Process | None:
+        """The process that owned the journal before this one."""
+        row = self._read(lambda tx: tx.one("boot_before", boot_id=self.boot_id))
+        return None if row is None else Process(row["started_at"], row["ended_at"] is not None)
+
     def stops_untold(self) -> list[Run]:
         """Newest runs of their chats that a person ended, and that `end_completion` does not say to be told."""
         return self._read(runs.stops_untold)
@@ -69,6 +74,10 @@ class Reading:
     def chat_was_saved(self, run_id: str) -> bool:
         """Whether `note_chat_saved` was called for this run, in any process."""
         return any(row["kind"] == CHAT_SAVED for row in self._read(lambda tx: tx.all("events_of_run", run_id=RunId(run_id))))
+
+    def was_released(self, run_id: str) -> bool:
+        """Whether a person let this run go on before, in any process."""
+        return self._read(lambda tx: runs.was_released(tx, RunId(run_id)))
 
     def waiting(self, chat_id: str) -> list[Input]:
         """Messages of a chat that are not delivered yet, in order."""

@@ -174,6 +174,14 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Process:
+    """One process that owned the journal. `closed`: it gave the journal back before it ended."""
+
+    started_at: int
+    closed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Input:
     """A message that came while the chat had an unfinished run."""
 

@@ -265,6 +265,11 @@ class Journal(Reading):
         stored = known.input_digest if isinstance(known, Run) else known.digest
         return ("same" if stored == self._intake.facts(content).digest else "other"), known
 
+    def find_anywhere(self, input_id: str, content: dict[str, Any]) -> tuple[str, Run | Input] | None:
+        """The same for a message of which only its id is known, not its chat. Looks at every run: for ids of programs only."""
+        chat_id = self._read(lambda tx: inputs.chat_of(tx, InputId(input_id)))
+        return None if chat_id is None else self.find_input(chat_id, input_id, content)
+
     def keep_input(self, run_id: str, input_id: str, content: dict[str, Any]) -> Future[Input]:
         """Save a message for a run that has not ended."""
         body = self._intake.facts(content)

@@ -41,6 +41,10 @@ REASONS: Mapping[HoldReason, str] = {
     HoldReason.CHECKPOINT_CORRUPT: "The saved state of this run cannot be read. The run is left exactly as it was.",
 }
 
+CALLER_GONE = "caller_gone"
+"""In the facts of a hold: whoever asked for this run does not wait for its answer any more."""
+
+_CALLER_GONE = "The program that asked for it does not wait for the answer any more."
 _NOT_LOADED = "Its chat was not loaded: The server ended three times while it was. A decision loads it again."
 
 _ENDED: Mapping[Outcome, tuple[str, str]] = {
@@ -183,7 +187,10 @@ def _step(row: Row | None, masker: Masker) -> dict[str, Any] | None:
 def _reason(code: str, text: str, facts: Mapping[str, Any]) -> dict[str, str]:
     known = code in HoldReason._value2member_map_
     said = text or (REASONS[HoldReason(code)] if known else "The record cannot be read.")
-    return {"code": code, "text": f"{said} {_NOT_LOADED}" if NOT_LOADED in facts and code != HoldReason.CRASH_LOOP.value else said}
+    more = [_CALLER_GONE] if CALLER_GONE in facts else []
+    if NOT_LOADED in facts and code != HoldReason.CRASH_LOOP.value:
+        more.append(_NOT_LOADED)
+    return {"code": code, "text": " ".join([said, *more])}
 
 
 def _facts(stored: bytes | None) -> Mapping[str, Any]:

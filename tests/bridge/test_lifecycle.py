@@ -126,7 +126,11 @@ def test_off_puts_back_the_very_objects_that_were_there(tmp_path, model):
         changed = [name for name in before if during[name] != before[name]]
         assert sorted(changed) == [
             "helpers.extension._get_extension_classes",
+            "helpers.message_queue.add",
             "helpers.message_queue.log_user_message",
+            "helpers.message_queue.remove",
+            "helpers.message_queue.send_all_aggregated",
+            "helpers.message_queue.send_message",
             "helpers.process.reload",
             "plugins._email_integration.helpers.handler.send_email_reply",
             "plugins._email_integration.helpers.smtp_client.format_error",

@@ -92,3 +92,33 @@ def test_page_shows_a_turn_that_a_person_typed(client: Client, model: ScriptedMo
     tab.see("Good evening.")
     assert tab.count("Hello from the page") == 1
     assert tab.errors == []
+
+
+def test_a_scheduled_task_that_was_cut_off_stays_running_for_ever(
+    host: LiveHost, client: Client, model: ScriptedModel, effect: Effect
+) -> None:
+    body = {"name": "Daily", "system_prompt": "", "prompt": "Do the daily work", "token": "1", "timezone": "UTC"}
+    task = client.post("scheduler_task_create", body).ok()["task"]["uuid"]
+    model.script(effect.gated())
+    client.post("scheduler_task_run", {"task_id": task, "timezone": "UTC"}).ok()
+    effect.wait_for("start")
+
+    host.restart()
+    effect.let_go()
+
+    (entry,) = [each for each in client.poll()["tasks"] if each["uuid"] == task]
+    assert entry["state"] == "running"
+    refused = client.post("scheduler_task_run", {"task_id": task, "timezone": "UTC"}).ok()
+    assert "cannot be run" in refused["error"]
+    assert len(model.main) == 1
+
+
+def test_a_request_that_is_sent_again_with_its_key_is_a_second_turn(client: Client, model: ScriptedModel) -> None:
+    key = client.post("settings_get", {}).ok()["settings"]["mcp_server_token"]
+    model.script(say("One."), say("Two."))
+    headers = {"X-API-KEY": key, "Idempotency-Key": "key-1"}
+
+    replies = [client.post("api_message", {"message": "Do it"}, csrf=False, headers=headers).ok() for _ in range(2)]
+
+    assert [reply["response"] for reply in replies] == ["One.", "Two."]
+    assert replies[0]["context_id"] != replies[1]["context_id"]

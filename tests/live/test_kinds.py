@@ -1,4 +1,4 @@
-"""Turns and steps of other kinds: a queued message, a file, another program, a scheduled task, a subordinate, parallel jobs."""
+"""Turns and steps of other kinds: a queued message, a file, another program, a subordinate, parallel jobs."""
 
 from __future__ import annotations
 
@@ -54,19 +54,6 @@ def test_another_program_gets_the_answer_of_a_recorded_turn(client: Client, mode
 
     assert reply["response"] == "For a program."
     assert [run["state"] for run in recovery.runs(reply["context_id"])] == ["completed"]
-
-
-def test_a_scheduled_task_runs_unrecorded_and_the_status_says_so(client: Client, model: ScriptedModel, recovery: Recovery) -> None:
-    body = {"name": "Daily", "system_prompt": "", "prompt": "Do the daily work", "token": "1", "timezone": "UTC"}
-    task = client.post("scheduler_task_create", body).ok()["task"]
-    model.script(say("Daily work done."))
-
-    client.post("scheduler_task_run", {"task_id": task["uuid"], "timezone": "UTC"}).ok()
-    chat = task["context_id"]
-    client.wait("the task's answer", lambda: "Daily work done." in client.bubbles(chat, "response"))
-
-    assert recovery.runs(chat) == []
-    assert "scheduled tasks" in recovery.status()["unrecorded"]
 
 
 @pytest.fixture

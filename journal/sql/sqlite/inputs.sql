@@ -51,3 +51,18 @@ update inputs
  where chat_id = :chat_id and state = 'waiting'
    and not exists (select 1 from runs r
                     where r.chat_id = :chat_id and r.parent_call_id is null and r.state in ('queued', 'running', 'held'))
+
+-- chat_of_input --
+-- Without the chat there is no index for it: rare enough, and retention bounds the runs.
+select chat_id
+  from runs
+ where input_id = :input_id and parent_call_id is null
+ union all
+select chat_id
+  from inputs
+ where input_id = :input_id
+ union all
+select chat_id
+  from tombstones
+ where input_id = :input_id
+ limit 1

@@ -201,6 +201,13 @@ select facts
  order by rowid
  limit 1
 
+-- boot_before --
+select started_at, ended_at
+  from boots
+ where rowid < (select rowid from boots where boot_id = :boot_id)
+ order by rowid desc
+ limit 1
+
 -- newest_boot --
 select boot_id
   from boots

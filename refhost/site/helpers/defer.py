@@ -78,10 +78,13 @@ class DeferredTask:
         return await asyncio.get_running_loop().run_in_executor(None, self._future.result, timeout)
 
     def kill(self, terminate_thread: bool = False) -> None:
-        """Cancels. The coroutine unwinds later, on its own loop."""
+        """Cancels. The coroutine unwinds later, on its own loop. With the thread everything else on that loop ends too."""
         self.kill_children()
         if self._future and not self._future.done():
             self._future.cancel()
+        if terminate_thread:
+            for other in asyncio.all_tasks(self.event_loop_thread.loop):
+                self.event_loop_thread.loop.call_soon_threadsafe(other.cancel)
 
     def kill_children(self) -> None:
         for child in self.children:

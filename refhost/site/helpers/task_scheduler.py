@@ -28,37 +28,88 @@ class TaskState(Enum):
 
 
 @dataclass
+class TaskPlan:
+    """Times at which a task is to run, and those at which it did. A time in progress is not written to the file."""
+
+    todo: list[datetime] = field(default_factory=list)
+    in_progress: datetime | None = None
+    done: list[datetime] = field(default_factory=list)
+
+    def set_in_progress(self, at: datetime) -> None:
+        self.todo.remove(at)
+        self.in_progress = at
+
+    def set_done(self, at: datetime) -> None:
+        self.in_progress = None
+        self.done.append(at)
+
+    def should_launch(self) -> datetime | None:
+        return self.todo[0] if self.todo and self.todo[0] < Localization.get().now() else None
+
+
+@dataclass
 class PlannedTask:
-    """Runs once, at `due`; without a time it runs when somebody asks."""
+    """Runs at each time of its plan; without a plan it runs when somebody asks."""
 
     name: str
     prompt: str
+    plan: TaskPlan = field(default_factory=TaskPlan)
     system_prompt: str = ""
-    due: str | None = None
     uuid: str = field(default_factory=lambda: str(uuids.uuid4()))
     context_id: str = ""
     state: TaskState = TaskState.IDLE
-    last_run: str | None = None
+    updated_at: datetime = field(default_factory=lambda: Localization.get().now())
+    last_run: datetime | None = None
     last_result: str | None = None
     type: str = "planned"
 
     def __post_init__(self) -> None:
         self.context_id = self.context_id or self.uuid
-        self.state = TaskState(self.state)
 
     def is_due(self) -> bool:
-        at = datetime.fromisoformat(self.due) if self.due else None
-        return at is not None and self.last_run is None and at <= Localization.get().now()
+        return self.plan.should_launch() is not None
+
+    async def on_run(self) -> None:
+        at = self.plan.should_launch()
+        if at is not None:
+            self.plan.set_in_progress(at)
+
+    async def on_finish(self) -> None:
+        if self.plan.in_progress is not None:
+            self.plan.set_done(self.plan.in_progress)
+            await TaskScheduler.get().update_task(self.uuid, plan=self.plan)
 
     async def on_success(self, result: str) -> None:
-        await self._finish(TaskState.IDLE, result)
+        await self._end(TaskState.IDLE, result)
 
     async def on_error(self, error: str) -> None:
-        await self._finish(TaskState.ERROR, f"ERROR: {error}")
+        await self._end(TaskState.ERROR, f"ERROR: {error}")
 
-    async def _finish(self, state: TaskState, result: str) -> None:
-        changes = {"state": state, "last_run": Localization.get().now_iso(), "last_result": result}
+    async def _end(self, state: TaskState, result: str) -> None:
+        changes = {"state": state, "last_run": Localization.get().now(), "last_result": result}
         await TaskScheduler.get().update_task(self.uuid, **changes)
+
+
+def _written(task: PlannedTask) -> dict[str, Any]:
+    """As JSON. A time in progress is still to be done if the process ends now."""
+    plan, running = task.plan, [task.plan.in_progress] if task.plan.in_progress else []
+    return {
+        **asdict(task),
+        "state": task.state.value,
+        "plan": {"todo": [_iso(at) for at in [*running, *plan.todo]], "done": [_iso(at) for at in plan.done]},
+        "updated_at": _iso(task.updated_at),
+        "last_run": _iso(task.last_run),
+    }
+
+
+def _read_task(item: dict[str, Any]) -> PlannedTask:
+    todo, done = ([datetime.fromisoformat(at) for at in item["plan"][part]] for part in ("todo", "done"))
+    times = {name: datetime.fromisoformat(item[name]) if item[name] else None for name in ("updated_at", "last_run")}
+    return PlannedTask(**{**item, **times, "plan": TaskPlan(todo, None, done), "state": TaskState(item["state"])})
+
+
+def _iso(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
 
 
 class TaskScheduler:
@@ -77,19 +128,13 @@ class TaskScheduler:
 
     def _read(self) -> None:
         if files.exists(TASKS_FILE):
-            known = {task.uuid: task for task in self._tasks}
-            self._tasks = []
-            for item in json.loads(files.read_file(TASKS_FILE)):
-                task = known.get(item["uuid"]) or PlannedTask(**item)
-                task.__dict__.update(PlannedTask(**item).__dict__)
-                self._tasks.append(task)
+            self._tasks = [_read_task(item) for item in json.loads(files.read_file(TASKS_FILE))]
 
     async def reload(self) -> None:
         self._read()
 
     async def save(self) -> None:
-        items = [{**asdict(task), "state": task.state.value} for task in self._tasks]
-        files.write_file(TASKS_FILE, json.dumps(items))
+        files.write_file(TASKS_FILE, json.dumps([_written(task) for task in self._tasks]))
 
     def get_tasks(self) -> list[PlannedTask]:
         return list(self._tasks)
@@ -112,19 +157,19 @@ class TaskScheduler:
     async def update_task(self, task_uuid: str, **changes: Any) -> PlannedTask | None:
         task = self.get_task_by_uuid(task_uuid)
         if task:
-            for name, value in changes.items():
+            for name, value in {"updated_at": Localization.get().now(), **changes}.items():
                 setattr(task, name, value)
             await self.save()
         return task
 
     def serialize_task(self, task_id: str) -> dict[str, Any] | None:
         task = self.get_task_by_uuid(task_id)
-        return {**asdict(task), "state": task.state.value, "task_name": task.name} if task else None
+        return {**_written(task), "task_name": task.name} if task else None
 
     def cancel_tasks_by_context(self, context_id: str, terminate_thread: bool = False) -> bool:
         running = [self._running.pop(task.uuid, None) for task in self.get_tasks_by_context_id(context_id)]
         for deferred in filter(None, running):
-            deferred.kill()
+            deferred.kill(terminate_thread=terminate_thread)
         return any(running)
 
     async def tick(self) -> None:
@@ -147,6 +192,7 @@ class TaskScheduler:
         if task.state == TaskState.RUNNING:
             return
         await self.update_task(task.uuid, state=TaskState.RUNNING)
+        await task.on_run()
         try:
             await task.on_success(await self._turn(task))
         except asyncio.CancelledError:
@@ -156,6 +202,7 @@ class TaskScheduler:
             PrintStyle.error(f"The task {task.name} failed: {error}")
             await task.on_error(str(error))
         finally:
+            await task.on_finish()
             self._running.pop(task.uuid, None)
 
     async def _turn(self, task: PlannedTask) -> str:
