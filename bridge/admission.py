@@ -79,7 +79,8 @@ def _come_in(active: Activation, ctx: Any, msg: Any, data: dict[str, Any], key: 
             text = f"Your message was not taken in and nothing was started: {error} Send it again."
             if sent is not None:
                 sent.refused = True
-            notify.warn(ctx, "Message not recorded", text, str(uuid.uuid4()))
+            if sent is None:  # a queued one stands in the queue again
+                notify.warn(ctx, "Message not recorded", text, str(uuid.uuid4()))
             data["result"] = active.answer(text)
         finally:
             active.announced.discard((ctx.id, msg.id))

@@ -135,12 +135,17 @@ class _Journaled:
     def already_shown(ctx: Any, message: str, attachments: list[str], ident: str | None, source: str) -> bool:
         active = anchor.active()
         anew = bool(source) and queue.sending.get() is None  # an integration's own bubble
-        return bool(active and not anew and already_shown(active, ctx, message, attachments, ident))
+        return bool(active and not anew and (queue.is_drawn(ctx) or already_shown(active, ctx, message, attachments, ident)))
 
     @staticmethod
     def queued_id(ident: str | None) -> str | None:
         sent = queue.sending.get()
         return ident if sent is None else sent.input_id
+
+    @staticmethod
+    def queued_before(ctx: Any, ident: str | None, text: str) -> dict[str, Any] | None:
+        active = anchor.active()
+        return None if active is None else queue.known(active, ctx, ident, text)
 
     @staticmethod
     def queue_added(ctx: Any, item: dict[str, Any]) -> None:
@@ -154,9 +159,10 @@ class _Journaled:
 
     @staticmethod
     def sending(ctx: Any, items: list[dict[str, Any]] | None) -> AbstractContextManager[None]:
-        if anchor.active() is None:
+        active = anchor.active()
+        if active is None:
             return nullcontext()
-        return queue.on_their_way(ctx, queue.all_of(ctx) if items is None else items)
+        return queue.on_their_way(active, ctx, queue.all_of(ctx) if items is None else items)
 
     @staticmethod
     def hooks(point: str, agent: Any, found: list[Any]) -> list[Any]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
+import time
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 _DURING = "durable_during"  # our key in an item: the run in whose turn it was put there
 _SEVERAL = "queue "
-_TRIES = 3
+_TRIES, _AGAIN_S = 3, 1.0
 NOT_SAVED = "The queued message is kept in memory only: its chat could not be saved. It is lost if Agent Zero ends now."
 
 
@@ -72,8 +74,18 @@ def save(ctx: Any) -> None:
             return
 
 
+def known(active: Activation, ctx: Any, ident: str | None, text: str) -> dict[str, Any] | None:
+    """An item that was queued before under this id, also if it was sent meanwhile: the same one is not queued twice."""
+    if not ident:
+        return None
+    waiting_item = next((item for item in all_of(ctx) if item["id"] == ident), None)
+    if waiting_item is None and (ident in _joined(active, ctx.id) or active.journal.find_input(ctx.id, ident, {}) is not None):
+        return {"id": ident, "text": text, "attachments": []}
+    return waiting_item
+
+
 @contextlib.contextmanager
-def on_their_way(ctx: Any, items: list[dict[str, Any]]) -> Iterator[None]:
+def on_their_way(active: Activation, ctx: Any, items: list[dict[str, Any]]) -> Iterator[None]:
     """Around the host's own sending: the message is given the items' id, and what is refused stands in the queue again."""
     if sending.get() is not None or not items or not all("id" in item for item in items):
         yield
@@ -86,7 +98,23 @@ def on_their_way(ctx: Any, items: list[dict[str, Any]]) -> Iterator[None]:
         sending.reset(token)
         if sent.refused:
             _put_back(ctx, items)
+            threading.Thread(target=_send_again, args=(active, ctx), name="durable-queue", daemon=True).start()
         save(ctx)
+
+
+def _send_again(active: Activation, ctx: Any) -> None:
+    """The journal did not take it in, and nobody waits for the answer: try again until it does."""
+    from helpers import message_queue
+
+    time.sleep(_AGAIN_S)
+    if not active.closed and not ctx.is_running():
+        message_queue.send_next(ctx)
+
+
+def is_drawn(ctx: Any) -> bool:
+    """Whether the bubble of what is being sent stands already, from a try before."""
+    sent = sending.get()
+    return sent is not None and any(item.id == sent.input_id for item in ctx.log.logs)
 
 
 def _put_back(ctx: Any, items: list[dict[str, Any]]) -> None:

@@ -92,8 +92,8 @@ class Client:
         body = {"context": chat, "text": text, "sender": sender, "message_id": message_id or str(uuid.uuid4())}
         return self.call("plugins/_email_integration/mail", body)
 
-    def queue(self, chat: str, text: str) -> Any:
-        return self.call("message_queue_add", {"text": text, "context": chat})
+    def queue(self, chat: str, text: str, item_id: str | None = None) -> Any:
+        return self.call("message_queue_add", {"text": text, "context": chat, "item_id": item_id})
 
     def nudge(self, chat: str) -> Any:
         return self.call("nudge", {"ctxid": chat})

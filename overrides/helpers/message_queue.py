@@ -14,6 +14,9 @@ def log_user_message(original, context, message, attachment_paths, message_id=No
 
 
 def add(original, context, text, attachments=None, item_id=None):
+    known = journaled.queued_before(context, item_id, text)  # noqa: F821
+    if known is not None:
+        return known
     item = original(context, text, attachments, item_id)
     journaled.queue_added(context, item)  # noqa: F821
     return item

@@ -156,6 +156,14 @@ WRAPS = (
     Wrap("suspend.begun", "everything is about to be put aside for a restart", "bridge.suspension", "begin", BEFORE),
     Wrap("suspend.aside", "a run is put aside and its coroutine not yet ended", "bridge.suspension", "put_by", AFTER),
     Wrap("suspend.lifted", "a suspension was taken back", "bridge.suspension", "lift", AFTER),
+    # scheduled tasks, the queue
+    Wrap("tasks.taking_back", "the list of tasks is as the last process left it", "bridge.tasks", "take_back", BEFORE, True),
+    Wrap("tasks.taken_back", "no task is running, nothing recorded is due again", "bridge.tasks", "take_back", AFTER, True),
+    Wrap("tasks.handing_in", "a continued run has ended, its task has no result yet", "bridge.tasks", "_hand_in", BEFORE),
+    Wrap("tasks.handed_in", "the task has the result", "bridge.tasks", "_hand_in", AFTER),
+    Wrap("queue.saving", "the queue of a chat changed in memory", "bridge.queue", "save", BEFORE),
+    Wrap("queue.saved", "the chat's file has its queue", "bridge.queue", "save", AFTER),
+    Wrap("queue.dropped", "what was taken in is in no queue", "bridge.queue", "drop_sent", AFTER, True),
     # messages
     Wrap("message.adding", "waiting messages are about to enter the history", "bridge.messages", "_add", BEFORE),
     Wrap("message.added", "waiting messages stand in the history", "bridge.messages", "_add", AFTER),

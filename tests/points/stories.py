@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from refhost.client import Reply
@@ -157,6 +158,11 @@ def after_the_end(play: Play) -> None:
     play.model.script(answer("all done"), when=TEXT, repeat=True)
 
 
+def queued_one(play: Play) -> None:
+    play.model.script(answer("second answer"), when=SECOND, repeat=True)
+    gated_effect(play)
+
+
 def odd_result(play: Play) -> None:
     play.model.script(answer("all done"), when=RESULT_A, repeat=True)
     play.model.script(use("odd", arg="a"), when=TEXT, repeat=True)
@@ -229,6 +235,17 @@ def slow_end_env(play: Play) -> dict[str, str]:
 def stands_at_its_end(play: Play) -> bool:
     """In this life: a message that came earlier would still be part of the turn."""
     return play.path(f"at_end-{len(play.lives)}").exists()
+
+
+def make_task(play: Play) -> None:
+    """A task that is due; made once, also if its making was not answered."""
+    if not (play.world.usr / "scheduler" / "tasks.json").exists():
+        due = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
+        play.client.call("scheduler_task_create", {"name": "Task", "prompt": TEXT, "plan": [due], "context_id": CHAT})
+
+
+def queue_second(play: Play) -> None:
+    play.client.queue(CHAT, SECOND, play.ids.setdefault("queued", uuid.uuid4().hex))
 
 
 # -- what a person does -------------------------------------------------------------------------
@@ -430,6 +447,26 @@ STORIES: dict[str, Story] = {
             ((TEXT,), (UPDATED,)),
             answers=("half way", "all done"),
             effects={"reply:half": 1, "reply:all": 1},
+        ),
+        Story(
+            "scheduled",
+            "a planned task is due, and nobody sends anything",
+            one_effect,
+            (Step("task", lambda play: True, make_task),),
+            ((TEXT,), *A_ONCE),
+            said=(f"## Task:\n{TEXT}",),
+            env=lambda play: {"JOB_LOOP_SECONDS": "0.2"},
+        ),
+        Story(
+            "queued",
+            "a message is queued while a tool runs",
+            queued_one,
+            (FIRST, Step("queue", has_begun, queue_second), opens_gate("queue")),
+            ((TEXT,), *A_ONCE, (SECOND,)),
+            said=(TEXT, SECOND),
+            answers=("all done", "second answer"),
+            states=("completed", "completed"),
+            only=("queue", "admit", "close_run", "begin_call", "launch"),
         ),
         Story(
             "stop",
