@@ -44,7 +44,8 @@ class Activation:
     pinned_files: Mapping[str, str]  # digests of the host's files, as reviewed
     undo: UndoLog = field(default_factory=UndoLog)
     late: list[Override] = field(default_factory=list)  # adapters for what the host has not loaded yet
-    sessions: dict[str, Session] = field(default_factory=dict)
+    sessions: dict[str, Session] = field(default_factory=dict)  # by the chat that is closed for anything else
+    children: dict[str, Session] = field(default_factory=dict)  # by their run; those with a chat of their own stand above, too
     projectors: dict[str, Projector] = field(default_factory=dict)
     announced: set[tuple[str, str]] = field(default_factory=set)
     claiming: set[tuple[str, str]] = field(default_factory=set)
@@ -85,16 +86,35 @@ class Activation:
 
     def add(self, session: Session) -> None:
         with self.lock:
-            self.sessions[session.chat_id] = session
+            if session.child is not None:
+                self.children[session.run.run_id] = session
+            if session.child is None or session.child.has_chat:
+                self.sessions[session.chat_id] = session
 
     def drop(self, session: Session) -> None:
         with self.lock:
+            if session.child is not None:
+                self.children.pop(session.run.run_id, None)
             if self.sessions.get(session.chat_id) is session:
                 del self.sessions[session.chat_id]
 
+    def every(self) -> list[Session]:
+        """All sessions, each once."""
+        with self.lock:
+            return [*self.sessions.values(), *(s for s in self.children.values() if s.child is not None and not s.child.has_chat)]
+
+    def session_of(self, run: Run) -> Session | None:
+        return self.sessions.get(run.chat_id) if run.parent_call_id is None else self.children.get(run.run_id)
+
+    def child_of_job(self, chat_id: str, job_id: str) -> Session | None:
+        """The unfinished child that the agent of this chat knows by this name."""
+        with self.lock:
+            found = [s for s in self.children.values() if s.child is not None and (s.child.above, s.child.job_id) == (chat_id, job_id)]
+        return found[0] if found else None
+
     def running(self) -> list[Session]:
         """Sessions that a coroutine works on right now. One that waits for a person is not at work."""
-        return [s for s in list(self.sessions.values()) if s.phase is Phase.RUNNING and s.is_at_work()]
+        return [s for s in self.every() if s.phase is Phase.RUNNING and s.is_at_work()]
 
     def task(self, coroutine: Any, *args: Any) -> Any:
         """Start a task of ours on our own loop; kept until done, since the host ends a forgotten one."""

@@ -10,6 +10,7 @@ import contextlib
 import socket
 import threading
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import Corrupt, JournalError
@@ -23,15 +24,16 @@ if TYPE_CHECKING:
 _PORT_S = 300.0
 
 
-def start(active: Activation, ready: list[Session]) -> None:
-    """Return at once; a thread waits for the web server and then launches, a few at a time, in the order given."""
+def start(active: Activation, ready: list[Session], first: Callable[[], None]) -> None:
+    """Return at once; a thread waits for the web server, does what comes first and launches, a few at a time, in the order given."""
     late = [] if active.live else active.journal.all_waiting()
-    threading.Thread(target=_begin, args=(active, ready, late), name="durable-resume", daemon=True).start()
+    threading.Thread(target=_begin, args=(active, ready, late, first), name="durable-resume", daemon=True).start()
 
 
-def _begin(active: Activation, ready: list[Session], late: list[Input]) -> None:
+def _begin(active: Activation, ready: list[Session], late: list[Input], first: Callable[[], None]) -> None:
     _wait_for_port()
     active.on_served()
+    first()
     _launch_all(active, ready, late)
 
 
@@ -111,23 +113,35 @@ def _failed(session: Session, why: str) -> None:
         notify.write(f"A run could not be continued. {why} Restart Agent Zero to try again.")
 
 
-def _launch(active: Activation, session: Session) -> None:
-    from agent import AgentContext
-
-    if not session.fresh:
+def take_on(active: Activation, session: Session) -> None:
+    """Rebuild the chat if it has to be, and claim the run: from here its records are served."""
+    if session.run.checkpoint_seq and not session.fresh:
         active.journal.begin_recovery(session.run.run_id).result(waiting.PATIENT_S)
         resume.rebuild_chat(session, resume.point_of(active, session.run))
         active.journal.settle(session.run.run_id, None).result(waiting.PATIENT_S)
     claim = active.journal.claim(session.run.run_id).result(waiting.PATIENT_S)
-    ctx = session.context()
     calls = active.journal.calls(session.run.run_id)
     ended = [call for call in calls if call.outcome is not None and not call.abandoned]
     session.recorded = {call.key.text: call.extra.get(messages.BEFORE, []) for call in ended}
-    agent = session.deepest(ctx)
-    session.repeats = {agent.number: _last_answer(session, session.paths[agent.number], calls)}
+    deepest = max(session.paths)
+    session.repeats = {deepest: _last_answer(session, session.paths[deepest], calls)}
     session.resumed = True
     session.fence(claim.run)
     session.claimed(claim)
+
+
+async def reenter(session: Session, ctx: Any) -> Any:
+    """Re-enter the loop of a chat, in the caller's own task, at the agent that was at work."""
+    agent = session.deepest(ctx)
+    return await ctx._process_chain(agent, _message_of(session, agent))
+
+
+def _launch(active: Activation, session: Session) -> None:
+    from agent import AgentContext
+
+    take_on(active, session)
+    ctx = session.context()
+    agent = session.deepest(ctx)
     AgentContext.set_current(ctx.id)
     ctx.run_task(ctx._process_chain, agent, _message_of(session, agent))
 
@@ -158,7 +172,7 @@ def _last_answer(session: Session, path: str, calls: list[Call]) -> str:
 
 def released(active: Activation, run: Run) -> None:
     """A decision or a grant let the run go: wake its coroutine, or launch it, or end it."""
-    session = active.sessions.get(run.chat_id)
+    session = active.session_of(run)
     if session is None:
         return
     with active.chat_lock(run.chat_id):
@@ -177,17 +191,24 @@ def _go_on(active: Activation, session: Session, run: Run) -> None:
     if session.phase is Phase.PARKED:
         session.claimed(active.journal.claim(run.run_id).result(waiting.PATIENT_S))
         return
+    if not may_go_on(active, session, run):
+        return
+    session.run, session.phase = active.journal.settle(run.run_id, None).result(waiting.PATIENT_S), Phase.READY
+    threading.Thread(target=launch, args=(session,), name="durable-launch", daemon=True).start()
+
+
+def may_go_on(active: Activation, session: Session, run: Run) -> bool:
+    """Whether the chat still stands as it did when the run began to wait; else it is held for that."""
     active.journal.begin_recovery(run.run_id).result(waiting.PATIENT_S)
     known = [Message.of(item) for item in active.journal.inputs(run.run_id)]
     problem = _problem(active, session, run, known)
     if problem is not None:
         session.fresh = False
         resume.hold(active, run, *problem, {})
-        return
+        return False
     if not session.fresh:
         session.messages = known
-    session.run, session.phase = active.journal.settle(run.run_id, None).result(waiting.PATIENT_S), Phase.READY
-    threading.Thread(target=launch, args=(session,), name="durable-launch", daemon=True).start()
+    return True
 
 
 def _leave_parked(session: Session) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 from ..journal.errors import JournalError
@@ -22,6 +23,7 @@ from . import (
     edition,
     endings,
     errands,
+    jobs,
     launching,
     notify,
     overrides,
@@ -82,7 +84,7 @@ def _make(*, live: bool) -> Activation:
     notify.journal_opened(journal)
     pins = {**(verdict.replay or {}), **policies.own_pins()}
     active = Activation(journal, verdict.label, pins, live, edition.CODE, config, HANDLERS, *files, _undo_log())
-    active.on_release = lambda run: launching.released(active, run)
+    active.on_release = lambda run: jobs.released(active, run)
     active.on_served = lambda: _served(active)
     try:
         active.late = overrides.install(paths.ROOT / "overrides", _Journaled(), active.undo)
@@ -130,6 +132,32 @@ def _scan(active: Activation) -> list[Session] | None:
 
 class _Journaled:
     """What override files may use; looked up at call time, since they outlive an activation."""
+
+    @staticmethod
+    def job_name() -> str:
+        return jobs.job_name()
+
+    @staticmethod
+    async def start_jobs(original: Any, agent: Any, calls: list[Any]) -> Any:
+        active = anchor.active()
+        return await (jobs.start(active, original, agent, calls) if active else original(agent, calls))
+
+    @staticmethod
+    async def run_job(original: Any, parent_context_id: str, job: Any) -> Any:
+        active = anchor.active()
+        return await (jobs.run(active, original, parent_context_id, job) if active else original(parent_context_id, job))
+
+    @staticmethod
+    async def await_jobs(original: Any, agent: Any, job_ids: list[str], timeout: int, *, collect: bool, wait: bool) -> Any:
+        active = anchor.active()
+        if active is None:
+            return await original(agent, job_ids, timeout, collect=collect, wait=wait)
+        return await jobs.wait_for(active, original, agent, job_ids, timeout, collect=collect, wait=wait)
+
+    @staticmethod
+    async def cancel_jobs(original: Any, agent: Any, job_ids: list[str]) -> Any:
+        active = anchor.active()
+        return await (jobs.cancel(active, original, agent, job_ids) if active else original(agent, job_ids))
 
     @staticmethod
     def already_shown(ctx: Any, message: str, attachments: list[str], ident: str | None, source: str) -> bool:
@@ -242,7 +270,7 @@ def host_up(data: dict[str, Any]) -> None:
     ready, holder.ready = holder.ready, []
     if active is not None:
         active.by_clock.set(False)
-        launching.start(active, ready)
+        launching.start(active, ready, partial(jobs.resume_all, active))
 
 
 def activate_if_due(*, again: bool = False) -> Activation | None:
@@ -259,7 +287,7 @@ def activate_if_due(*, again: bool = False) -> Activation | None:
         if ready is None:
             return None
         holder.activation = active  # only now: no message comes in between
-    launching.start(active, ready)
+    launching.start(active, ready, partial(jobs.resume_all, active))
     return active
 
 
@@ -373,7 +401,7 @@ def deactivate(*, by_hand: bool = False) -> None:
         running = active.running()
         if running and not by_hand:
             raise StillRunning(_titles(active, running))
-        unfinished = list(active.sessions.values())
+        unfinished = active.every()
         active.closed = True
         for session in unfinished:
             resume.remember_chat(active, session)
@@ -391,7 +419,7 @@ def _titles(active: Activation, sessions: Iterable[Session]) -> list[str]:
 
 def _take_back(active: Activation) -> None:
     """Clear what chats show, undo the adapters, verified, and close the journal."""
-    for session in list(active.sessions.values()):
+    for session in active.every():
         if (ctx := session.context()) is not None:
             notify.no_badge(ctx)
     documents.untell_all()

@@ -29,6 +29,8 @@ def user_message_start(active: Activation, agent: Any, data: dict[str, Any]) -> 
         return
     message, intervention = arguments(data)
     if not intervention:
+        if session.child is not None and agent.number == 0 and not message.id:
+            _name_task(session, agent, message)
         if session.resumed and not _adopt([agent], message, data) and _was_read(session, agent, message):
             data["result"] = _left_behind(agent, message)
         return
@@ -39,6 +41,14 @@ def user_message_start(active: Activation, agent: Any, data: dict[str, Any]) -> 
     seq = next((m.seq for m in session.messages if m.id == message.id), None)
     if seq is not None:
         _add(session, agent, [m for m in session.messages if m.seq < seq])
+
+
+def _name_task(session: Session, agent: Any, message: Any) -> None:
+    """What a job was asked is known by its run's own id, in the history and as a bubble: a rebuilt chat must not show it twice."""
+    message.id = session.run.input_id
+    asked = next((item for item in reversed(agent.context.log.logs) if item.type == "user"), None)
+    if asked is not None:
+        asked.id = message.id
 
 
 def _keep_out(active: Activation, agent: Any, data: dict[str, Any]) -> None:

@@ -60,24 +60,38 @@ def stopped(text: str) -> Exception:
 
 
 def held(session: Session, hold: Hold) -> None:
-    """Warn in the chat, set the badge and the line above the input."""
-    ctx = session.context()
-    if ctx is None:
-        return
+    """Warn in the chat, set the badge and the line above the input. A job that waits is seen in its parent's chat, too."""
+    from agent import AgentContext
+
     text = hold_text(session, hold)
+    for ctx in filter(None, map(AgentContext.get, session.shown_in())):
+        _held(session, hold, ctx, text)
+    refresh()
+
+
+def held_beside(active: Activation, ctx: Any) -> None:
+    """A chat was made anew: say again which jobs of it wait."""
+    for session in active.every():
+        hold = session.run.hold
+        if session.child is not None and hold is not None and ctx.id in session.shown_in():
+            _held(session, hold, ctx, hold_text(session, hold))
+
+
+def _held(session: Session, hold: Hold, ctx: Any, text: str) -> None:
     ident = f"durable-hold-{session.run.run_id}-{hold.call_id or hold.reason.value}"
     if not any(item.id == ident and item.content == text for item in ctx.log.logs):  # said once, however often it crashes there
         warn(ctx, "Waiting for your decision", text, ident)
     badge(ctx, session.run, text, hold.since)
     ctx.log.set_progress("On hold: open Recovery to decide", 0, False)
-    refresh()
 
 
 def hold_text(session: Session, hold: Hold) -> str:
     """What the warning says: the step, what is known, what to do."""
     view = session.activation.journal.run_view(session.run.run_id)
     step = next((call for call in view["calls"] if call["call_id"] == hold.call_id), None)
-    parts = [f"Step {step['n']}, {step['name']}: {step['summary']}." if step else "", view["run"]["reason"]["text"]]
+    job = view["run"]["job"]
+    about = f"Job {job['n']} of this chat ({job['name']})." if job else ""
+    parts = [about, f"Step {step['n']}, {step['name']}: {step['summary']}." if step else "", view["run"]["reason"]["text"]]
     if hold.reason is HoldReason.OUTCOME_UNKNOWN:
         parts.append(MAY_HAVE_ARRIVED if step and step["kind"] == "delivery" else STILL_RUNNING)
     parts.append("Open Recovery in the sidebar to decide.")
@@ -103,12 +117,17 @@ def suspended(session: Session) -> None:
         refresh()
 
 
-def released(session: Session) -> None:
-    """The run goes on: no badge, no line."""
-    ctx = session.context()
-    if ctx is not None:
+def released(session: Session, *, going_on: bool = True) -> None:
+    """The run goes on, or has ended: no badge, no line, unless another job of the chat waits."""
+    from agent import AgentContext
+
+    for ctx in filter(None, map(AgentContext.get, session.shown_in())):
         no_badge(ctx)
-        ctx.log.set_progress("Continuing after your decision", 0, True)
+        if going_on:
+            ctx.log.set_progress("Continuing after your decision", 0, True)
+        for other in session.activation.every():
+            if other is not session and other.run.hold is not None and ctx.id in other.shown_in():
+                _held(other, other.run.hold, ctx, hold_text(other, other.run.hold))
 
 
 def store(session: Session, problem: str | None) -> None:

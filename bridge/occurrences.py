@@ -174,4 +174,4 @@ async def monologue_end(active: Activation, data: dict[str, Any]) -> None:
     if binding is None or not binding.is_current or not active.is_on:
         return
     binding.session.handle = None
-    await turns.close(active, binding.session, data)
+    await turns.close(active, binding.session, data["result"], data["exception"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
 from ..journal.records import HoldReason, RunState
-from . import notify, programs, waiting
+from . import children, jobs, notify, programs, waiting
 from .session import Phase, Session
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def kill_start(active: Activation, data: dict[str, Any]) -> None:
 
 def interrupt(active: Activation, session: Session, ctx: Any, by: str) -> None:
     """Fence the running coroutine; what it was in the middle of is unknown or replaced."""
+    jobs.cut_loose(session)
     run = waiting.commit(active.journal.interrupt_run(session.run.run_id, by))
     session.fence(run)
     if run.state is RunState.HELD:
@@ -77,6 +78,7 @@ def reset_start(active: Activation, data: dict[str, Any]) -> None:
         if data["exception"] is not None:
             return
         notify.no_badge(ctx)
+    children.stop_of_chat(active, ctx.id, "person: the chat was reset")
     acting.what = "reset"
 
 
@@ -89,6 +91,7 @@ def remove_start(active: Activation, data: dict[str, Any]) -> None:
     chat_id = data["args"][0] if data["args"] else data["kwargs"]["id"]
     session = active.sessions.get(chat_id)
     if session is None:
+        children.stop_of_chat(active, chat_id, "person: the chat was deleted")
         return
     if programs.is_cleaning_up(session):
         data["result"] = session.context()
@@ -98,6 +101,7 @@ def remove_start(active: Activation, data: dict[str, Any]) -> None:
         session.wait_for_person(waiting.commit(active.journal.hold_run(session.run.run_id, HoldReason.CHAT_GONE, text=CHAT_GONE)))
     else:
         _stop_by_person(active, session, "the chat was deleted", data)
+        children.stop_of_chat(active, chat_id, "person: the chat was deleted")
 
 
 def _file_vanished(session: Session) -> bool:
@@ -115,3 +119,4 @@ def _stop_by_person(active: Activation, session: Session, what: str, data: dict[
         data["exception"] = notify.stopped(f"Nothing was changed: the journal could not record it. {error}")
         return
     session.end(run, "stopped")
+    children.end_stopped(active)

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..journal.digests import of_file
 from ..journal.records import Call, Permission
 from ..journal.replay import Allowlist, Policy
 from . import paths, senders
 
+if TYPE_CHECKING:
+    from .activation import Activation
+
 POLICIES: Allowlist = {
     "response": Policy("Hands the final answer to the chat. What an integration then sends is a call of its own."),
     "wait": Policy("Waits, at most until the recorded moment.", idle=True),
     "durable_plan": Policy("Reads the plan, or writes it in the very commit that saves the call's result."),
     "call_subordinate": Policy("Makes an agent work whose steps are recorded one by one.", through=True),
+    "parallel": Policy("Its jobs are runs of their own: what has ended is answered from the record.", idle=True),
 }
-"""Policies in force. `parallel` comes with runs of its own."""
+"""Policies in force."""
 
 OWN = {"tools/durable_plan.py": "e9a6c3c3171df5f563eecf36789bbeb94cce3e7886faa4494c7c65153df4e472"}
 """Tools of our own: the reviewed source, by its file in the plugin. The host's are pinned per version in UPSTREAM.json."""
@@ -51,6 +55,14 @@ def _pinned(name: str, file: Path, pins: dict[str, str], root: Path) -> Permissi
     except (OSError, ValueError):
         return Permission(None, None)
     return Permission(name, digest) if pins.get(relative) == digest else Permission(None, digest)
+
+
+def permission_now(active: Activation, call: Call) -> Permission:
+    """What the pinned files allow today for a call whose tool is not loaded yet."""
+    if call.permission.policy is None:
+        return Permission(None, None)
+    known = call.permission.source_digest in active.replay_pins.values()
+    return call.permission if known else Permission(None, None)
 
 
 def own_pins() -> dict[str, str]:

@@ -22,6 +22,7 @@ from . import agents
 LOG_ITEMS = 1000  # the host keeps as many of a stored chat
 MARK = "durable_execution"  # our key in a chat's data
 VOLATILE = "_durable_volatile"  # what tools left open in memory; the underscore keeps it out of chat.json
+RECORDED_JOBS = "_durable_jobs"  # names of jobs that are runs of their own, and so not lost with the process
 REBUILT_BY_HOST = {"ctx_window"}
 _PROVIDER_STATE = ("response_id", "previous_response_id")
 _RETRIES = 3
@@ -163,7 +164,7 @@ def volatile_state(ctx: Any) -> list[str]:
         shells = getattr(agent.data.get("_cet_state"), "shells", None)
         if shells:
             lost.append("shell sessions with their working directory and environment")
-    if ctx.data.get("_parallel_jobs"):
+    if set(ctx.data.get("_parallel_jobs") or ()) - ctx.data.get(RECORDED_JOBS, set()):
         lost.append("parallel jobs that were still running")
     lost.extend(ctx.data.get(VOLATILE, ()))
     return sorted(set(lost))

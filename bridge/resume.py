@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.attempts import Completion, may_load
 from ..journal.errors import Corrupt, Unavailable
-from ..journal.records import Call, Hold, HoldReason, Permission, Run, RunState
+from ..journal.records import Call, Hold, HoldReason, Run, RunState
 from ..journal.recovery import Restart
-from . import documents, messages, notify, programs, restoring, standing, stopping, waiting
+from . import children, documents, messages, notify, programs, restoring, standing, stopping, waiting
 from .projection import Point, rebuild
 from .session import Message, Phase, Session
 
@@ -27,10 +27,11 @@ UNREADABLE = "The saved state of this chat could not be read. It was not repaire
 def scan(active: Activation) -> list[Session]:
     """Take up every unfinished run; one chat's failure holds that run only. Returns what may be launched."""
     ready = []
-    unfinished = sorted(active.journal.unfinished(), key=lambda run: (run.recoveries, run.run_id))  # suspects last
+    # what a parent's end settles for its children is settled first; among the others the suspects come last
+    unfinished = sorted(active.journal.unfinished(), key=lambda run: (run.parent_call_id is not None, run.recoveries, run.run_id))
     active.careful = any(run.recoveries for run in unfinished)
     for run in unfinished:
-        if run.chat_id in active.sessions:
+        if active.session_of(run) is not None or (run.parent_call_id is not None and active.journal.run(run.run_id).state.is_final):
             continue
         try:
             session = _take_up(active, run)
@@ -39,7 +40,7 @@ def scan(active: Activation) -> list[Session]:
         except Exception as error:
             text = "The saved state of this chat could not be used. Nothing was repaired and nothing was changed."
             session = hold(active, run, HoldReason.CHECKPOINT_CORRUPT, text, {"error": type(error).__name__})
-        if session.phase is Phase.READY:
+        if session.phase is Phase.READY and session.child is None:
             ready.append(session)
     if not active.live:
         _complete_chats(active)
@@ -49,12 +50,13 @@ def scan(active: Activation) -> list[Session]:
 def _take_up(active: Activation, run: Run) -> Session:
     journal = active.journal
     run = journal.begin_recovery(run.run_id).result(waiting.PATIENT_S)
-    session = Session(active, run, active.projector(run.chat_id), phase=Phase.HELD)
+    session = _session(active, run)
     session.messages = [Message.of(item) for item in journal.inputs(run.run_id)]
-    active.add(session)
     if not may_load(run):
         session.wait_for_person(run)
         return session
+    if session.child is not None and not run.checkpoint_seq:
+        return children.take_up(active, run)
     try:
         point = point_of(active, run)
     except Corrupt:
@@ -71,7 +73,7 @@ def _take_up(active: Activation, run: Run) -> Session:
     if not active.live:
         rebuild_chat(session, point)
     session.caller_gone = point.is_background
-    next_ = Restart() if run.state is RunState.HELD else journal.after_restart(run.run_id, lambda call: permission_now(active, call))
+    next_ = Restart() if run.state is RunState.HELD else children.after_restart(active, run)
     if next_.ends:
         return _end(active, session)
     why = next_.hold if run.state is RunState.HELD else programs.hold_if_gone(journal, run, point, next_.hold)
@@ -93,6 +95,21 @@ def _end(active: Activation, session: Session) -> Session:
     return session
 
 
+def _session(active: Activation, run: Run) -> Session:
+    """The session of an unfinished run, made if there is none. A child whose parent cannot be read stands by its own chat."""
+    found = active.session_of(run)
+    if found is not None:
+        return found
+    if run.parent_call_id is not None:
+        try:
+            return children.session_of(active, run, children.above_of(active, run))
+        except Corrupt:
+            return children.session_of(active, run, "")
+    session = Session(active, run, active.projector(run.chat_id), phase=Phase.HELD)
+    active.add(session)
+    return session
+
+
 def problem_of(session: Session, point: Point, run: Run, known: list[Message], calls: list[Call]) -> tuple[HoldReason, str] | None:
     """Why the chat must not be rebuilt. Where a person chose its state, nothing but a turn at work speaks against it."""
     if session.activation.journal.waiting_selection(run.run_id) is None:
@@ -102,8 +119,7 @@ def problem_of(session: Session, point: Point, run: Run, known: list[Message], c
 
 def hold(active: Activation, run: Run, reason: HoldReason, text: str, facts: dict[str, Any]) -> Session:
     """Put a hold in force without touching the chat."""
-    session = active.sessions.get(run.chat_id) or Session(active, run, active.projector(run.chat_id))
-    active.add(session)
+    session = _session(active, run)
     why = Hold(reason=reason, call_id=None, text=text, facts=facts, since=active.journal.clock.now())
     session.wait_for_person(active.journal.settle(run.run_id, why).result(waiting.PATIENT_S))
     return session
@@ -142,6 +158,7 @@ def rebuild_chat(session: Session, point: Point) -> None:
     if chosen:
         journal.state_restored(session.run.run_id).result(waiting.PATIENT_S)
     documents.tell(session.activation, session.chat_id)
+    notify.held_beside(session.activation, ctx)
     notify.refresh()
 
 
@@ -165,14 +182,6 @@ def remember_chat(active: Activation, session: Session) -> None:
         persist_chat.save_tmp_chat(ctx)
     if ctx.data.get(persist_chat.SAVED_CHAT_CONTEXT_DATA_KEY):
         active.journal.note_chat_saved(session.run.run_id)
-
-
-def permission_now(active: Activation, call: Call) -> Permission:
-    """What the pinned files allow today for a call whose tool is not loaded yet."""
-    if call.permission.policy is None:
-        return Permission(None, None)
-    known = call.permission.source_digest in active.replay_pins.values()
-    return call.permission if known else Permission(None, None)
 
 
 def _complete_chats(active: Activation) -> None:

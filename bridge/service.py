@@ -55,9 +55,7 @@ class Service:
             "changed": active.changed,
             "suspension": suspension.view(active),
             "protected_from_next_message": sorted(active.unprotected),
-            "unrecorded": [
-                "steps inside parallel jobs (the call that started them is recorded)",
-            ],
+            "unrecorded": [],
         }
 
     def recovery_list(self, tab: str, cursor: str | None) -> dict[str, Any]:

@@ -90,6 +90,16 @@ class OpenTool:
 
 
 @dataclass(slots=True)
+class Child:
+    """What makes a run a child: the name and the chat by which its parent knows it, and the host's job, once there is one."""
+
+    job_id: str
+    above: str
+    has_chat: bool
+    job: Any = None
+
+
+@dataclass(slots=True)
 class Session:
     """State of one run. The chat's loop, admitting threads and the panel's touch it: what belongs together changes under `lock`."""
 
@@ -125,6 +135,7 @@ class Session:
     lock: threading.RLock = field(default_factory=threading.RLock)
     outcome: Future[str] = field(default_factory=Future)
     on_passed: Callable[[], None] | None = None
+    child: Child | None = None
 
     @property
     def chat_id(self) -> str:
@@ -147,8 +158,21 @@ class Session:
 
     def is_at_work(self) -> bool:
         """Some coroutine of the host works on this chat, ours or not."""
-        ctx, handle = self.context(), self.handle
-        return bool(ctx is not None and ctx.is_running()) or (handle is not None and not handle.done())
+        if self.child is None:
+            ctx, handle = self.context(), self.handle
+            return bool(ctx is not None and ctx.is_running()) or (handle is not None and not handle.done())
+        task = self.child.job.deferred_task if self.child.job is not None else None
+        return bool(task is not None and task.is_alive())
+
+    def works_in(self, ctx: Any) -> bool:
+        """Whether this is where the run's steps happen. A tool's job has a worker chat that is made anew for it."""
+        if self.child is None or self.child.has_chat:
+            return bool(ctx.id == self.chat_id)
+        return bool(ctx.data.get("_parallel_job_id") == self.child.job_id)
+
+    def shown_in(self) -> set[str]:
+        """The chats in which a person sees that it waits."""
+        return {self.chat_id} if self.child is None else {self.chat_id, self.child.above}
 
     def is_lost(self) -> bool:
         """The run counts as running and no coroutine works on it: something ended the task behind our back."""
@@ -418,6 +442,8 @@ class Binding:
 
 
 bound: ContextVar[Binding | None] = ContextVar("durable_execution_bound", default=None)
+starting_call: ContextVar[tuple[Session, Call] | None] = ContextVar("durable_execution_starting", default=None)
+"""The call whose effect starts jobs right now, and the run that it belongs to."""
 current_call: ContextVar[tuple[CallKey, Any] | None] = ContextVar("durable_execution_call", default=None)
 
 
@@ -428,7 +454,7 @@ def of_agent(agent: Any) -> Session | None:
     neither write nor start an effect (fencing).
     """
     binding = bound.get()
-    if binding is None or agent is None or agent.context.id != binding.session.chat_id:
+    if binding is None or agent is None or not binding.session.works_in(agent.context):
         return None
     if not binding.session.activation.is_on:
         return None

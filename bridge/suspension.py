@@ -16,7 +16,7 @@ from ..journal.errors import JournalError
 from ..journal.records import Call, RunState
 from ..journal.recovery import Cut
 from ..journal.texts import summary
-from . import launching, notify, resume
+from . import jobs, launching, notify, policies
 from .session import Phase, Session
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def lift(active: Activation) -> int:
     now.settled.wait(MARGIN_S)
     with active.lock:
         active.suspension = None
-    ready = [session for session in list(active.sessions.values()) if session.phase is Phase.READY]
+    ready = [session for session in list(active.sessions.values()) if session.phase is Phase.READY and session.child is None]
     launching.go_on(active, ready)
     return len(ready)
 
@@ -113,7 +113,7 @@ def _work(active: Activation, now: Suspension) -> None:
 
 
 def _at_work(active: Activation) -> list[Session]:
-    return [session for session in list(active.sessions.values()) if session.phase is Phase.RUNNING]
+    return [session for session in active.every() if session.phase is Phase.RUNNING]
 
 
 def _put_aside(active: Activation, session: Session, now: Suspension, *, patient: bool) -> bool:
@@ -125,7 +125,7 @@ def _put_aside(active: Activation, session: Session, now: Suspension, *, patient
         if patient and _has_effect(active, session):
             return False
         cut = Cut(now.by, patient)
-        future = active.journal.suspend_run(run.run_id, run.token, lambda call: resume.permission_now(active, call), cut)
+        future = active.journal.suspend_run(run.run_id, run.token, lambda call: policies.permission_now(active, call), cut)
         try:
             moved = future.result(_COMMIT_S)
         except (JournalError, TimeoutError):
@@ -134,7 +134,7 @@ def _put_aside(active: Activation, session: Session, now: Suspension, *, patient
             return False
         if moved.state.is_final:
             return True  # it ended by itself just now
-        ctx = session.context()
+        task = jobs.cut_loose(session) if session.child is not None else getattr(session.context(), "task", None)
         session.fence(moved)
         session.fresh = False
         if moved.state is RunState.HELD:
@@ -142,14 +142,14 @@ def _put_aside(active: Activation, session: Session, now: Suspension, *, patient
             session.wait_for_person(moved)
         else:
             put_by(session)
-        if ctx is not None and ctx.task is not None:
-            ctx.task.kill()
+        if task is not None:
+            task.kill()
         return True
 
 
 def _has_effect(active: Activation, session: Session) -> bool:
     """A look that writes nothing; the journal itself decides."""
-    return active.journal.is_at_work(session.run.run_id, lambda call: resume.permission_now(active, call))
+    return active.journal.is_at_work(session.run.run_id, lambda call: policies.permission_now(active, call))
 
 
 def put_by(session: Session) -> None:

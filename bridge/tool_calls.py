@@ -15,7 +15,7 @@ from ..journal.codec import Opaque, decode, encode
 from ..journal.records import Call, Outcome, Proceed, Serve
 from . import documents, leavings, messages, outcomes, paths, policies, quiet, subordinates
 from .projection import VOLATILE
-from .session import OpenTool, Session, of_agent
+from .session import OpenTool, Session, of_agent, starting_call
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -123,6 +123,7 @@ async def _live(
     if tool.name in _LEAVES_OPEN:
         tool.agent.context.data.setdefault(VOLATILE, set()).add(_LEAVES_OPEN[tool.name])
     before = _Before({key: id(value) for key, value in vars(tool).items()}, leavings.stamp(tool.agent))
+    starting = starting_call.set((session, step.call))
     try:
         with documents.carried() as carrier:
             response = await execute(**kwargs)
@@ -142,6 +143,8 @@ async def _live(
         response = Response(message=TOLD.format(why=_why(error)), break_loop=False)
         await session.finish(step.call, Outcome.UNKNOWN, _kept(tool, response, before), extra={})
         return response
+    finally:
+        starting_call.reset(starting)
     if carrier.draft is not None:
 
         def kept(text: str) -> dict[str, Any]:

@@ -51,35 +51,37 @@ async def chain_end(active: Activation, data: dict[str, Any]) -> None:
         return
     await deliveries.settle(binding)
     if binding.is_current:  # a person may have stopped the run while its reply waited for them
-        await close(active, binding.session, data)
+        await close(active, binding.session, data["result"], data["exception"])
         await tasks.hand_in_late(binding.session)
 
 
-async def close(active: Activation, session: Session, data: dict[str, Any]) -> None:
-    """Close the run with its answer, or the error that ended it."""
-    error = data["exception"]
+async def close(active: Activation, session: Session, result: Any, error: Exception | None) -> None:
+    """The end of a run: its answer or the error that ended it, and the last resume point of its chat, if it has one of its own."""
     ctx = session.context()
     if ctx is None:
         return
     state = RunState.COMPLETED if error is None else RunState.FAILED
-    answer = str(data["result"]) if error is None else f"The turn failed: {error}"
-    point = session.projector.project(ctx, session.position(), paths=session.paths)
-    delivered = messages.delivered(session, ctx)
+    answer = str(result) if error is None else str(error) if session.child else f"The turn failed: {error}"
+    has_chat = session.child is None or session.child.has_chat
+    point = session.projector.project(ctx, session.position(), paths=session.paths) if has_chat else None
+    delivered = messages.delivered(session, ctx) if has_chat else []
     try:
         left = await waiting.durable(
             lambda: active.journal.close_run(session.run.run_id, session.run.token, state, answer, point, delivered),
             session.note_store,
-            large=waiting.is_large(point.nodes),
+            large=waiting.is_large(point.nodes if point else answer),
         )
     except JournalError as problem:  # stopped by a person meanwhile: the journal already has the end
         session.ended_by = session.ended_by or str(problem)
         left = []
     else:
-        session.projector.stored(point)
-    session.answer, session.error = data["result"], error
-    active.closing.add(session.chat_id)
+        if point is not None:
+            session.projector.stored(point)
+    session.answer, session.error = result, error
+    if has_chat:
+        active.closing.add(session.chat_id)
     session.end(session.run, "ended", session.ended_by)
-    if left:
+    if left and has_chat:
         next_turn(active, ctx, left[0])
 
 

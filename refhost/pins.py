@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 LABEL = "reference host"
-REPLAY = ("tools/call_subordinate.py", "tools/response.py", "tools/wait.py")
+REPLAY = ("tools/call_subordinate.py", "tools/parallel.py", "tools/response.py", "tools/wait.py")
 
 
 def host_files(world: Path) -> dict[str, str]:

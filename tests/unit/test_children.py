@@ -190,6 +190,7 @@ def test_a_child_that_waits_is_listed_with_the_chat_and_title_of_its_root(world:
     world.opened(jobs[2], tool(0))
     world.journal.hold_run(jobs[2].run_id, HoldReason.OUTCOME_UNKNOWN).result()
 
+    world.journal.close_run(jobs[0].run_id, jobs[0].token, RunState.COMPLETED, "done").result()
     (item,) = world.journal.listing()["items"]
     view, child = world.journal.run_view(run.run_id), world.journal.run_view(jobs[2].run_id)
 
@@ -197,10 +198,14 @@ def test_a_child_that_waits_is_listed_with_the_chat_and_title_of_its_root(world:
     assert item["parent"] == {"run_id": run.run_id, "call_id": call.call_id, "state": "running"}
     assert item["job"] == {"n": 3, "job_id": "job-2", "name": "shell", "chat_id": "worker"}
     assert child["run"]["parent"] == item["parent"]
-    assert [(each["job"]["n"], each["state"]) for each in view["children"]] == [(1, "running"), (2, "running"), (3, "held")]
+    assert [(each["job"]["n"], each["job"]["name"], each["state"]) for each in view["children"]] == [
+        (1, "shell", "completed"),
+        (2, "shell", "running"),
+        (3, "shell", "held"),
+    ]
     assert view["calls"][0]["status"] == "running"
     counts = world.journal.counts()
-    assert (counts["needs_you"], counts["all"], counts["unfinished"]) == (1, 1, 4)
+    assert (counts["needs_you"], counts["all"], counts["unfinished"]) == (1, 1, 3)
     assert [each["run_id"] for each in world.journal.listing("all")["items"]] == [run.run_id]
 
 

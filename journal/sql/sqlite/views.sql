@@ -32,10 +32,11 @@ select r.*, null as input_body, null as answer_body
  limit :most
 
 -- children_of_run --
-select r.*, i.body as input_body, null as answer_body
+select r.*, i.body as input_body, a.body as answer_body
   from calls c
   join runs r on r.parent_call_id = c.call_id
   left join blobs i on i.digest = r.input_digest
+  left join blobs a on a.digest = r.answer_digest
  where c.run_id = :run_id
  order by r.run_id
 

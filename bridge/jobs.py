@@ -1,0 +1,371 @@
+"""Jobs of the host's `parallel`: recorded before they start, served or gone on with after a restart, known by their names.
+
+What the host's own functions do stays theirs; `overrides/helpers/parallel_tools.py` hands them in. A hold inside a job
+is waited for here: it never becomes a result with which the parent goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ..journal.errors import JournalError
+from ..journal.records import ChildOrder, Run, RunState
+from . import children, launching, notify, turns, waiting
+from .children import SUBORDINATE
+from .projection import RECORDED_JOBS
+from .session import Binding, Child, Phase, Session, bound, of_agent, starting_call
+
+if TYPE_CHECKING:
+    from .activation import Activation
+
+TOOL = "parallel"
+CANCELLED = "the agent cancelled it"
+_LOOK_S = 0.1
+
+_names: ContextVar[list[str] | None] = ContextVar("durable_execution_job_names", default=None)
+_worker: ContextVar[str] = ContextVar("durable_execution_worker_chat", default="")
+
+type Jobs = list[dict[str, Any]]
+
+
+def job_name() -> str:
+    """The recorded name of the job that is about to be made, or nothing."""
+    names = _names.get()
+    return names.pop(0) if names else ""
+
+
+def context_start(active: Activation, data: dict[str, Any]) -> None:
+    """The worker chat of a recorded job gets its recorded id."""
+    wanted = _worker.get()
+    if wanted and len(data["args"]) < 3 and not data["kwargs"].get("id"):
+        _worker.set("")
+        data["kwargs"]["id"] = wanted
+
+
+# -- starting -----------------------------------------------------------------------------------
+
+
+async def start(active: Activation, original: Callable[..., Awaitable[Any]], agent: Any, calls: list[Any]) -> Any:
+    """Record what the call starts, or find what it started before; then the host starts its jobs under these names."""
+    found = starting_call.get()
+    if found is None or not active.is_on:
+        return await original(agent, calls)
+    session, call = found
+    of_agent(agent)
+    orders = [_order(each) for each in calls]
+    try:
+        admitted = await waiting.durable(
+            lambda: active.journal.admit_children(session.run.run_id, session.run.token, call.call_id, orders),
+            session.note_store,
+            large=waiting.is_large(*(order.content for order in orders)),
+        )
+    except JournalError as error:
+        raise notify.stopped(str(error)) from error
+    for each in admitted:
+        if not each.repeat:
+            children.session_of(active, each.run, agent.context.id, phase=Phase.READY).starting = True
+    ids = [str(each.run.input["job_id"]) for each in admitted]
+    agent.context.data.setdefault(RECORDED_JOBS, set()).update(ids)
+    token = _names.set(list(ids))
+    try:
+        return await original(agent, calls)
+    finally:
+        _names.reset(token)
+
+
+def _order(call: Any) -> ChildOrder:
+    from agent import AgentContext
+    from helpers import parallel_tools
+
+    content: dict[str, Any] = {"name": call.tool_name, "arguments": call.tool_args}
+    has_chat = call.tool_name == SUBORDINATE
+    if has_chat:
+        attachments = call.tool_args.get("attachments")
+        content["text"] = str(call.tool_args.get("message") or "").strip()
+        content["attachments"] = [str(each) for each in attachments] if isinstance(attachments, list) else []
+        content["system"] = []
+    return ChildOrder(call.index, parallel_tools._new_job_id(call.tool_name), content, AgentContext.generate_id() if has_chat else "")
+
+
+# -- one job ------------------------------------------------------------------------------------
+
+
+async def run(active: Activation, original: Callable[..., Awaitable[str]], parent_context_id: str, job: Any) -> str:
+    """Do a job's work as its run: once, from where its record ends. What has ended is answered from the record."""
+    session = active.child_of_job(parent_context_id, job.id)
+    if session is None:
+        ended = active.journal.child_by_job(parent_context_id, job.id) if active.is_on else None
+        return await original(parent_context_id, job) if ended is None else recorded(ended)
+    assert session.child is not None
+    session.child.job = job
+    while await _turn(active, session):
+        generation = session.generation
+        try:
+            result = await _work(session, original, parent_context_id, job)
+        except asyncio.CancelledError:
+            if session.phase is Phase.ENDED or active.closed:
+                raise
+            task = asyncio.current_task()
+            assert task is not None
+            task.uncancel()  # a person ended the task, not the run: it goes on in its chat, or waits for a decision
+            continue
+        except Exception as error:
+            if session.phase is Phase.ENDED:
+                raise asyncio.CancelledError from error
+            if session.generation != generation:
+                continue
+            await turns.close(active, session, None, error)
+            raise
+        if session.phase is Phase.RUNNING and session.generation == generation:
+            await turns.close(active, session, result, None)
+            return result
+    return recorded(active.journal.run(session.run.run_id))
+
+
+async def _turn(active: Activation, session: Session) -> bool:
+    """Wait until this coroutine may work on the child: True; or until it has ended elsewhere: False."""
+    while session.phase is not Phase.ENDED:
+        if active.closed:
+            raise notify.stopped("Durable Execution was switched off before this job went on.")
+        if active.suspension is not None:
+            await asyncio.sleep(_LOOK_S)
+            continue
+        with session.lock:
+            first, session.starting = session.starting, False
+            if first:
+                session.phase = Phase.RUNNING
+                return True
+        if session.phase is Phase.READY and await _taken_on(session):
+            return True
+        await asyncio.sleep(_LOOK_S)
+    return False
+
+
+async def _taken_on(session: Session) -> bool:
+    try:
+        await asyncio.to_thread(_take_on, session)
+    except Exception as error:
+        raise notify.stopped(f"This job could not be continued: {error}") from error
+    return session.phase is Phase.RUNNING
+
+
+def _take_on(session: Session) -> None:
+    """Wait for a turn and claim the child: from here its records are served. Blocks."""
+    active = session.activation
+    session.on_passed = active.launches.enter(alone=active.careful or session.run.recoveries > 0)
+    try:
+        with active.chat_lock(session.run.run_id):
+            if session.phase is Phase.READY and not active.closed and active.suspension is None:
+                launching.take_on(active, session)
+            else:
+                session.passed_cursor()
+    except BaseException:
+        session.passed_cursor()
+        raise
+
+
+async def _work(session: Session, original: Callable[..., Awaitable[str]], parent_context_id: str, job: Any) -> str:
+    child = session.child
+    assert child is not None
+    if session.run.checkpoint_seq and child.has_chat and session.resumed:
+        bound.set(None)  # its own loop binds it, and closes it
+        return await _continue(session, child, job)
+    bound.set(Binding(session, session.generation))
+    _worker.set(session.chat_id if child.has_chat else "")
+    return await original(parent_context_id, job)
+
+
+async def _continue(session: Session, child: Child, job: Any) -> str:
+    """A subordinate goes on in the chat that it had, from its last step."""
+    from helpers import parallel_tools, persist_chat
+
+    ctx = session.context()
+    job.worker_context_id, ctx.task = ctx.id, job.deferred_task
+    ctx.set_data(parallel_tools.PARALLEL_WORKER_PARENT_CONTEXT_KEY, child.above)
+    ctx.set_data(parallel_tools.PARALLEL_WORKER_JOB_KEY, child.job_id)
+    ctx.set_data(parallel_tools.PARALLEL_WORKER_KIND_KEY, job.kind)
+    try:
+        result = await launching.reenter(session, ctx)
+        ctx.agent0.history.new_topic()
+        return str(result)
+    finally:
+        persist_chat.save_tmp_chat(ctx)
+
+
+def recorded(run: Run) -> str:
+    """How a child ended, told to the host's job as the first time."""
+    if run.state is RunState.COMPLETED:
+        return str(run.answer)
+    if run.state is RunState.STOPPED:
+        raise asyncio.CancelledError
+    raise RuntimeError(str(run.answer))
+
+
+# -- names --------------------------------------------------------------------------------------
+
+
+async def wait_for(
+    active: Activation, original: Callable[..., Awaitable[Jobs]], agent: Any, job_ids: list[str], timeout: int, *, collect: bool, wait: bool
+) -> Jobs:
+    """The host's wait; time in which a person has to decide about one of these jobs does not count."""
+    if of_agent(agent) is None:
+        return await original(agent, job_ids, timeout, collect=collect, wait=wait)
+    know(active, agent.context, job_ids)
+    found = await original(agent, job_ids, timeout, collect=False, wait=wait)
+    while (late := {each["job_id"] for each in found if each.get("wait_timed_out")}) and _held(active, agent.context.id, late):
+        of_agent(agent)
+        found = await original(agent, job_ids, timeout, collect=False, wait=wait)
+    if not collect:
+        return found
+    collected = await original(agent, job_ids, timeout, collect=True, wait=False)
+    return [each | ({"wait_timed_out": True} if each["job_id"] in late and _is_active(each) else {}) for each in collected]
+
+
+async def cancel(active: Activation, original: Callable[..., Awaitable[Jobs]], agent: Any, job_ids: list[str]) -> Jobs:
+    """The agent ends jobs: recorded first, so that none of them starts anything after it."""
+    if of_agent(agent) is None:
+        return await original(agent, job_ids)
+    know(active, agent.context, job_ids)
+    for job_id in job_ids:
+        session = active.child_of_job(agent.context.id, job_id)
+        if session is None:
+            continue
+        run_id = session.run.run_id
+        try:
+            await waiting.durable(partial(active.journal.stop_run, run_id, CANCELLED), session.note_store)
+        except JournalError:
+            continue  # it ended a moment ago
+    children.end_stopped(active)
+    return await original(agent, job_ids)
+
+
+def _is_active(snapshot: dict[str, Any]) -> bool:
+    from helpers import parallel_tools
+
+    return snapshot["state"] not in parallel_tools.TERMINAL_STATES
+
+
+def _held(active: Activation, chat_id: str, job_ids: set[str]) -> bool:
+    sessions = [active.child_of_job(chat_id, job_id) for job_id in job_ids]
+    return any(session is not None and session.phase in (Phase.HELD, Phase.PARKED) for session in sessions)
+
+
+def know(active: Activation, ctx: Any, job_ids: list[str]) -> None:
+    """Jobs that an earlier process started, or that were collected before it ended, are known to the host again."""
+    from helpers import parallel_tools
+
+    jobs = parallel_tools._jobs_for_context(ctx)
+    for job_id in job_ids:
+        if job_id not in jobs and (run := active.journal.child_by_job(ctx.id, job_id)) is not None:
+            jobs[job_id] = _job(ctx, run)
+            if not run.state.is_final:
+                _start(ctx, jobs[job_id])
+
+
+def _job(ctx: Any, run: Run) -> Any:
+    from helpers import parallel_tools
+
+    from ..journal.children import place_of
+
+    states = {RunState.COMPLETED: "success", RunState.FAILED: "error", RunState.STOPPED: "cancelled"}
+    kind = "subordinate" if run.input["name"] == SUBORDINATE else "tool"
+    job_id, name = str(run.input["job_id"]), str(run.input["name"])
+    job = parallel_tools.ParallelJob(job_id, ctx.id, place_of(run), name, dict(run.input["arguments"]), kind)
+    job.state = states.get(run.state, "running")
+    job.created_at = job.started_at = run.created_at / 1000
+    job.worker_context_id = run.chat_id if run.chat_id != ctx.id else None
+    if run.state.is_final:
+        job.completed_at = run.changed_at / 1000
+        job.result = str(run.answer) if run.state is RunState.COMPLETED else None
+        job.error = None if run.state is RunState.COMPLETED else str(run.answer or "Parallel job was cancelled.")
+    return job
+
+
+def _start(ctx: Any, job: Any) -> None:
+    from helpers import parallel_tools
+    from helpers.defer import THREAD_BACKGROUND, DeferredTask
+
+    ctx.data.setdefault(RECORDED_JOBS, set()).add(job.id)
+    job.deferred_task = DeferredTask(thread_name=THREAD_BACKGROUND)
+    job.deferred_task.start_task(parallel_tools._run_parallel_job, ctx.id, job.id)
+
+
+def resume(active: Activation, session: Session) -> None:
+    """Start the host's job for a child whose parent call does not start it again, unless one is at work on it."""
+    from agent import AgentContext
+    from helpers import parallel_tools
+
+    assert session.child is not None
+    ctx = AgentContext.get(session.child.above)
+    if ctx is None:
+        return
+    job = session.child.job
+    if job is not None and job.deferred_task is not None and job.deferred_task.is_alive():
+        return
+    jobs = parallel_tools._jobs_for_context(ctx)
+    jobs[session.child.job_id] = _job(ctx, session.run)
+    _start(ctx, jobs[session.child.job_id])
+
+
+def resume_all(active: Activation) -> None:
+    """After a restart: jobs whose parent does not wait for them any more go on as runs of their own."""
+    for session in list(active.children.values()):
+        if children.stands_alone(active, session.run):
+            resume(active, session)
+
+
+def cut_loose(session: Session) -> Any:
+    """The task of this child is about to be ended, and its run is not: its job still waits for it. Answers that task, if any."""
+    from helpers.defer import THREAD_BACKGROUND, DeferredTask
+
+    async def until_end() -> None:
+        while session.phase is not Phase.ENDED and not session.activation.closed:
+            await asyncio.sleep(_LOOK_S)
+
+    job = session.child.job if session.child is not None else None
+    if job is None:
+        return None
+    before, job.deferred_task = job.deferred_task, DeferredTask(thread_name=THREAD_BACKGROUND).start_task(until_end)
+    return before
+
+
+# -- decisions ----------------------------------------------------------------------------------
+
+
+def released(active: Activation, run: Run) -> None:
+    """A decision or a grant let a run go: of a child its job goes on with it. A Stop may have gone down to others."""
+    session = active.session_of(run)
+    if session is None or session.child is None:
+        launching.released(active, run)
+    else:
+        with active.chat_lock(run.run_id):
+            if run.state is RunState.QUEUED:
+                _go_on(active, session, run)
+            elif run.state is not RunState.STOPPED:
+                session.run = run
+    if run.state is RunState.STOPPED:
+        children.end_stopped(active)
+
+
+def _go_on(active: Activation, session: Session, run: Run) -> None:
+    notify.released(session)
+    if session.phase is Phase.PARKED and active.suspension is not None:
+        task = cut_loose(session)
+        session.fence(session.run)
+        session.phase, session.fresh = Phase.HELD, False
+        if task is not None:
+            task.kill()
+    if session.phase is Phase.PARKED:
+        session.claimed(active.journal.claim(run.run_id).result(waiting.PATIENT_S))
+        return
+    if run.checkpoint_seq:
+        if not launching.may_go_on(active, session, run):
+            return
+        run = active.journal.settle(run.run_id, None).result(waiting.PATIENT_S)
+    session.run, session.phase = run, Phase.READY
+    if children.stands_alone(active, run):
+        resume(active, session)
