@@ -12,6 +12,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..journal.children import place_of
 from ..journal.errors import JournalError
 from ..journal.records import ChildOrder, Run, RunState
 from . import children, launching, notify, turns, waiting
@@ -268,8 +269,6 @@ def know(active: Activation, ctx: Any, job_ids: list[str]) -> None:
 
 def _job(ctx: Any, run: Run) -> Any:
     from helpers import parallel_tools
-
-    from ..journal.children import place_of
 
     states = {RunState.COMPLETED: "success", RunState.FAILED: "error", RunState.STOPPED: "cancelled"}
     kind = "subordinate" if run.input["name"] == SUBORDINATE else "tool"
