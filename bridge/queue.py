@@ -157,10 +157,10 @@ def send_due(active: Activation) -> None:
     from agent import AgentContext
     from helpers import message_queue
 
-    for ctx in AgentContext.all():
-        items = message_queue.get_queue(ctx)
-        if not items or ctx.id in active.sessions or ctx.is_running():
+    for run in active.journal.ended_in_last_boot():
+        ctx = AgentContext.get(run.chat_id)
+        if ctx is None or run.chat_id in active.sessions or ctx.is_running() or run.state is not RunState.COMPLETED:
             continue
-        newest = active.journal.runs_of(ctx.id)[-1:]
-        if newest and newest[0].state is RunState.COMPLETED and items[0].get(_DURING) == newest[0].run_id:
+        items = message_queue.get_queue(ctx)
+        if items and items[0].get(_DURING) == run.run_id:
             message_queue.send_next(ctx)

@@ -56,13 +56,6 @@ class AgentContext:
         set_current: bool = False,
     ) -> None:
         self.id = id or AgentContext.generate_id()
-        with AgentContext._contexts_lock:
-            replaced = AgentContext._contexts.pop(self.id, None)
-            AgentContext._contexts[self.id] = self
-        if replaced and replaced.task:
-            replaced.task.kill()
-        if set_current:
-            AgentContext.set_current(self.id)
         self.name = name
         self.config = config
         self.data = data or {}
@@ -77,6 +70,13 @@ class AgentContext:
         AgentContext._counter += 1
         self.no = AgentContext._counter
         self.last_message = last_message or Localization.get().now()
+        with AgentContext._contexts_lock:  # the host does this first, and a page that asks in between gets an error
+            replaced = AgentContext._contexts.pop(self.id, None)
+            AgentContext._contexts[self.id] = self
+        if replaced and replaced.task:
+            replaced.task.kill()
+        if set_current:
+            AgentContext.set_current(self.id)
         self.agent0 = agent0 or Agent(0, self.config, self)  # last: agents look at their context
 
     @staticmethod

@@ -171,7 +171,8 @@ def test_a_task_that_was_about_to_start_is_started_after_the_crash_if_it_is_sure
     client = world.client()
 
     def settled():
-        (item,) = json.loads(file.read_text())
+        text = file.read_text()
+        (item,) = json.loads(text) if text else [{"state": ""}]  # it is being written
         return item["state"] == "idle" and item["plan"]["done"] and item
 
     assert client.wait(settled, what="the task to be idle")["last_result"] == ("work done" if recorded else None)

@@ -46,6 +46,26 @@ def test_a_message_queued_before_a_kill_is_sent_once_after_the_decision(
     assert [run["state"] for run in recovery.runs(chat)] == ["completed", "completed"]
 
 
+def test_a_message_queued_a_moment_before_a_kill_is_sent_once_under_its_own_id(
+    host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect
+) -> None:
+    chat = client.new_chat()
+    model.script(effect.gated())
+    client.send(chat, "Write the file")
+    effect.wait_for("start")
+    item = client.post("message_queue_add", {"context": chat, "text": "QUEUED-MESSAGE"}).ok()["item_id"]
+    killed_in(host, effect)  # no step of the turn has ended: the host itself has saved nothing
+
+    assert [waiting["id"] for waiting in client.chats()[chat]["message_queue"]] == [item]
+    model.script(say("Written."), say("And the queued one."))
+    recovery.decide(recovery.held(chat), "confirmed_completed", note=NOTE).ok()
+    client.wait_answer(chat, "And the queued one.")
+
+    assert model.main[-1].count("QUEUED-MESSAGE") == 1
+    assert [bubble["id"] for bubble in client.log(chat, "user") if bubble["content"] == "QUEUED-MESSAGE"] == [item]
+    assert [run["state"] for run in recovery.runs(chat)] == ["completed", "completed"]
+
+
 def test_another_program_gets_the_answer_of_a_recorded_turn(client: Client, model: ScriptedModel, recovery: Recovery) -> None:
     key = client.post("settings_get", {}).ok()["settings"]["mcp_server_token"]
     model.script(say("For a program."))
