@@ -28,6 +28,7 @@ RECOVERY, CALLS, DECISIONS = "tests/unit/test_recovery.py", "tests/unit/test_cal
 BODIES, RETENTION, RESTORED = "tests/store/test_bodies.py", "tests/store/test_retention.py", "tests/store/test_restored.py"
 COMMANDS, LOOPS = "tests/store/test_command_line.py", "tests/recovery/test_crash_loops.py"
 REPLIES = "tests/bridge/test_deliveries.py"
+SCHEDULED, PROGRAMS, QUEUE = "tests/bridge/test_scheduled.py", "tests/bridge/test_programs.py", "tests/bridge/test_queue.py"
 STEPS, SUSPENDED = "tests/unit/test_steps.py", "tests/crash/test_suspended.py"
 ADMISSION, STATES, STORE = "tests/unit/test_admission.py", "tests/unit/test_run_states.py", "tests/store/test_sqlite.py"
 
@@ -695,6 +696,63 @@ MUTANTS = (
         "        except BaseException:\n            yield turn.suspended()\n            raise\n",
         "        except BaseException:\n            raise\n",
         (SUSPENDED + "::test_who_lives_on_finds_the_run_put_down",),
+    ),
+    # -- ways into a turn -----------------------------------------------------------------------
+    Mutant(
+        "a time of a task is started again if the list forgot it",
+        "bridge/tasks.py",
+        "    return any(active.journal.find_input(chat, occurrence.input_id, {}) for chat in (chat_id, occurrence.own_chat))\n",
+        "    return False\n",
+        (SCHEDULED + "::test_a_time_that_was_taken_in_is_not_started_again_if_the_list_forgot_it",),
+    ),
+    Mutant(
+        "a task that was cut off stays running",
+        "bridge/tasks.py",
+        '    changes: dict[str, Any] = {"state": type(task.state)("idle")}\n',
+        "    changes: dict[str, Any] = {}\n",
+        (SCHEDULED + "::test_a_task_that_was_cut_off_waits_idle_and_goes_on_after_the_decision",),
+    ),
+    Mutant(
+        "a turn that the host cancelled is forgotten",
+        "bridge/occurrences.py",
+        "    handle.add_done_callback(partial(_ended, active, session, session.generation))\n",
+        "",
+        (SCHEDULED + "::test_a_turn_that_the_host_cancelled_in_the_middle_waits_and_its_task_is_idle",),
+    ),
+    Mutant(
+        "a caller's cleaning up stops its run",
+        "bridge/programs.py",
+        "    if session is None or waiting_for.get() != session.chat_id:\n        return False\n",
+        "    return False\n",
+        (PROGRAMS + "::test_a_held_run_in_the_living_process_survives_the_cleaning_up_of_its_caller",),
+    ),
+    Mutant(
+        "a background turn goes on by itself",
+        "bridge/programs.py",
+        "    if not point.is_background or journal.was_released(run.run_id):\n",
+        "    if True:\n",
+        (PROGRAMS + "::test_nothing_of_a_background_chat_goes_on_by_itself_after_a_restart",),
+    ),
+    Mutant(
+        "a key counts in its chat only",
+        "bridge/admission.py",
+        "        known = active.journal.find_anywhere(key, content_of(msg))\n",
+        "        known = active.journal.find_input(ctx.id, key, content_of(msg))\n",
+        (PROGRAMS + "::test_the_same_key_is_the_same_request_also_without_a_chat_and_after_a_kill",),
+    ),
+    Mutant(
+        "a queued message is saved at some later time",
+        "bridge/queue.py",
+        "        item[_DURING] = session.run.run_id\n    save(ctx)\n",
+        "        item[_DURING] = session.run.run_id\n",
+        (QUEUE + "::test_a_queued_message_survives_a_kill_that_comes_at_once_and_is_sent_once",),
+    ),
+    Mutant(
+        "a queued message gets a new id when it is sent",
+        "bridge/admission.py",
+        "    if sent is not None:\n        msg.id = sent.input_id\n",
+        "",
+        (QUEUE + "::test_a_queued_message_that_was_taken_in_is_not_sent_again",),
     ),
 )
 """Faults of features that do not exist yet get their entry with the feature."""
