@@ -17,7 +17,6 @@ from ..journal.views import CALLER_GONE
 
 if TYPE_CHECKING:
     from ..journal.service import Journal
-    from .projection import Point
     from .session import Session
 
 BACKGROUND = "background"
@@ -49,9 +48,9 @@ def is_cleaning_up(session: Session | None) -> bool:
     return True
 
 
-def hold_if_gone(journal: Journal, run: Run, point: Point, why: Hold | None) -> Hold | None:
+def hold_if_gone(journal: Journal, run: Run, why: Hold | None) -> Hold | None:
     """What a restart makes of a run of a background chat: a person is asked once whether it still is to go on."""
-    if not point.is_background or journal.was_released(run.run_id):
+    if journal.was_released(run.run_id):
         return why
     if why is None:
         return Hold(HoldReason.ASK, facts={CALLER_GONE: True}, since=journal.clock.now())

@@ -72,11 +72,12 @@ def _take_up(active: Activation, run: Run) -> Session:
         return hold(active, run, *problem, {})
     if not active.live:
         rebuild_chat(session, point)
-    session.caller_gone = point.is_background
+    session.caller_gone = point.is_background and session.child is None  # a job's caller is its parent
     next_ = Restart() if run.state is RunState.HELD else children.after_restart(active, run)
     if next_.ends:
         return _end(active, session)
-    why = next_.hold if run.state is RunState.HELD else programs.hold_if_gone(journal, run, point, next_.hold)
+    asks = session.caller_gone and run.state is not RunState.HELD
+    why = programs.hold_if_gone(journal, run, next_.hold) if asks else next_.hold
     settled = journal.settle(run.run_id, why).result(waiting.PATIENT_S)
     if settled.state is RunState.HELD:
         session.wait_for_person(settled)

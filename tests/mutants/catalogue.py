@@ -729,7 +729,7 @@ MUTANTS = (
     Mutant(
         "a background turn goes on by itself",
         "bridge/programs.py",
-        "    if not point.is_background or journal.was_released(run.run_id):\n",
+        "    if journal.was_released(run.run_id):\n",
         "    if True:\n",
         (PROGRAMS + "::test_nothing_of_a_background_chat_goes_on_by_itself_after_a_restart",),
     ),
