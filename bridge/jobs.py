@@ -7,7 +7,7 @@ is waited for here: it never becomes a result with which the parent goes on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -216,10 +216,13 @@ async def wait_for(
     if of_agent(agent) is None:
         return await original(agent, job_ids, timeout, collect=collect, wait=wait)
     know(active, agent.context, job_ids)
-    found = await original(agent, job_ids, timeout, collect=False, wait=wait)
-    while (late := {each["job_id"] for each in found if each.get("wait_timed_out")}) and _held(active, agent.context.id, late):
+    waited = True
+    while waited:  # once more in full after the last decision
         of_agent(agent)
+        held = _held(active, agent.context.id, job_ids)
         found = await original(agent, job_ids, timeout, collect=False, wait=wait)
+        late = {each["job_id"] for each in found if each.get("wait_timed_out")}
+        waited = bool(late) and (held or _held(active, agent.context.id, job_ids))
     if not collect:
         return found
     collected = await original(agent, job_ids, timeout, collect=True, wait=False)
@@ -250,9 +253,10 @@ def _is_active(snapshot: dict[str, Any]) -> bool:
     return snapshot["state"] not in parallel_tools.TERMINAL_STATES
 
 
-def _held(active: Activation, chat_id: str, job_ids: set[str]) -> bool:
+def _held(active: Activation, chat_id: str, job_ids: Iterable[str]) -> bool:
+    """Whether one of them waits for a person, or for its turn after a restart or a decision."""
     sessions = [active.child_of_job(chat_id, job_id) for job_id in job_ids]
-    return any(session is not None and session.phase in (Phase.HELD, Phase.PARKED) for session in sessions)
+    return any(session is not None and session.phase in (Phase.HELD, Phase.PARKED, Phase.READY) for session in sessions)
 
 
 def know(active: Activation, ctx: Any, job_ids: list[str]) -> None:

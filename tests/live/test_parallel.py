@@ -146,9 +146,8 @@ def test_stop_of_the_parent_stops_its_jobs(client: Client, model: ScriptedModel,
     assert client.ask(chat, "And now?") == "Still here."
 
 
-@pytest.mark.parametrize("kind", ["bare"])
-def test_without_the_plugin_the_parent_and_its_jobs_are_lost(make_host: Callable[[str], LiveHost], model: ScriptedModel, kind: str) -> None:
-    host = make_host(kind)
+def test_without_the_plugin_the_parent_and_its_jobs_are_lost(make_host: Callable[[str], LiveHost], model: ScriptedModel) -> None:
+    host = make_host("bare").start()
     client, done, hung = Client(host), Effect(host.effects, "bare-done"), Effect(host.effects, "bare-hung")
     chat = client.new_chat()
     model.script(parallel(done.once(), hung.gated()))
