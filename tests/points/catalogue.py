@@ -24,6 +24,7 @@ DOORS = {
     "open": "the journal is opened: this process is noted",
     "close": "the journal is closed: a clean end is noted",
     "admit": "a message is taken in as a run",
+    "admit_children": "the jobs of a call are taken in as runs of their own",
     "keep_input": "a message for an unfinished run is saved",
     "begin_call.model": "the intent of a model call",
     "begin_call.tool": "the intent of a tool call",
@@ -136,6 +137,10 @@ WRAPS = (
     Wrap("serve.model_done", "a recorded answer was given back", "bridge.model_calls", "_serve", AFTER, True),
     Wrap("serve.tool", "a recorded result is about to be given back", "bridge.tool_calls", "_serve", BEFORE, True),
     Wrap("serve.tool_done", "a recorded result was given back", "bridge.tool_calls", "_serve", AFTER, True),
+    # jobs of parallel
+    Wrap("job.begun", "a job was started and does not work yet", "bridge.jobs", "run", BEFORE, True),
+    Wrap("job.done", "a job's end is recorded, and its parent does not know", "bridge.jobs", "run", AFTER, True),
+    Wrap("job.taken_on", "a job goes on where its record ends", "bridge.jobs", "_take_on", AFTER, True),
     # replies through integrations
     Wrap("adapter.late", "an integration is about to be used, its adapters are not in place", "bridge.overrides", "install_late", BEFORE),
     Wrap("adapter.late_done", "the adapters of an integration are in place", "bridge.overrides", "install_late", AFTER),
@@ -146,8 +151,8 @@ WRAPS = (
     Wrap("hand_up.begun", "an answer goes up without its superior's coroutine", "bridge.subordinates", "hand_up", BEFORE, True),
     Wrap("hand_up.done", "its superior is about to get it", "bridge.subordinates", "hand_up", AFTER, True),
     # persons
-    Wrap("release.begun", "a decision is recorded and has not come into force", "bridge.launching", "released", BEFORE, True),
-    Wrap("release.done", "a decision is in force", "bridge.launching", "released", AFTER, True),
+    Wrap("release.begun", "a decision is recorded and has not come into force", "bridge.jobs", "released", BEFORE, True),
+    Wrap("release.done", "a decision is in force", "bridge.jobs", "released", AFTER, True),
     Wrap("park.begun", "a coroutine is about to wait for a person", "bridge.session", "Session._park", BEFORE),
     Wrap("park.woken", "a coroutine goes on after a decision", "bridge.session", "Session._park", AFTER),
     Wrap("stop.telling", "a run was stopped and its chat does not say so yet", "bridge.stopping", "tell", BEFORE),

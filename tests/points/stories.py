@@ -120,6 +120,13 @@ def gated_effect(play: Play) -> None:
     play.model.script(effect_a(play, gate=True), when=TEXT, repeat=True)
 
 
+def one_job(play: Play) -> None:
+    """With one job the order of its moments is always the same."""
+    play.model.script(answer("all done"), when=RESULT_A, repeat=True)
+    job = {"tool_name": "effect", "tool_args": {"arg": "a", "value": RESULT_A}}
+    play.model.script(use("parallel", tool_calls=[job]), when=TEXT, repeat=True)
+
+
 def failing_effect(play: Play) -> None:
     for seen in (FAILED_B, RESULT_B):
         play.model.script(answer("all done"), when=seen, repeat=True)
@@ -384,6 +391,9 @@ STORIES: dict[str, Story] = {
             (FIRST,),
             ((TEXT,), ('"arg": "b"',), (FAILED_B, RESULT_B)),
             effects={"b": 1},
+        ),
+        Story(
+            "job", "a job of `parallel`, which is a run of its own and for which its parent waits", one_job, (FIRST,), ((TEXT,), *A_ONCE)
         ),
         Story("model_error", "a model that answers with an error", refused_by_the_model, (FIRST,), ((TEXT,), (NO_ANSWER,)), effects={}),
         Story(
