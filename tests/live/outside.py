@@ -105,6 +105,7 @@ FILES = {
     "extensions/python/monologue_start/_01_outside_address.py": ADDRESS,
     CHAIN_END: WAIT.replace("MOMENT", "before"),
     OVER: WAIT.replace("MOMENT", "after"),
+    "extensions/python/message_loop_end/_95_outside_wait.py": WAIT.replace("MOMENT", "between"),
 }
 
 

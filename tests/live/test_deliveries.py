@@ -118,16 +118,17 @@ def test_killed_after_the_sending_none_is_sent_again(
 def test_updates_in_the_middle_are_sent_once_though_their_step_is_given_back(
     host: LiveHost, outside: Outside, client: Client, model: ScriptedModel, recovery: Recovery
 ) -> None:
+    """Killed between the update and the next resume point: the hook that sent it sees its step again."""
     chats = {}
-    with outside.stopped("after"):
+    with outside.stopped("between"):
         for via in WAYS:
             update = tool_call("response", {"text": f"UPDATE-{via}", "break_loop": False})
             model.script(Answer(update, when=f"QUESTION-MIDDLE-{via}"))
-            model.script(Answer(say(f"ANSWER-MIDDLE-{via}"), when=f"QUESTION-MIDDLE-{via}"))
             chats[via] = outside.arrive(client, via, f"QUESTION-MIDDLE-{via}")
-        for chat in chats.values():
-            outside.wait_stopped(client, "after", chat)
-            client.wait("both replies", lambda chat=chat: [outcome for _, outcome in deliveries(recovery, chat)] == ["ok", "ok"])
+        for via, chat in chats.items():
+            outside.wait_stopped(client, "between", chat)
+            assert [outcome for _, outcome in deliveries(recovery, chat)] == ["ok"]
+            model.script(Answer(say(f"ANSWER-MIDDLE-{via}"), when=f"QUESTION-MIDDLE-{via}"))
         host.kill()
 
     host.start(inject=INJECT, env=outside.env)
@@ -136,6 +137,7 @@ def test_updates_in_the_middle_are_sent_once_though_their_step_is_given_back(
         recovery.wait_state(chat, "completed")
         assert outside.got(via, f"UPDATE-{via}") == 1
         assert outside.got(via, f"ANSWER-MIDDLE-{via}") == 1
+        assert [outcome for _, outcome in deliveries(recovery, chat)] == ["ok", "ok"]
     assert len(model.main) == 6
 
 
@@ -179,3 +181,22 @@ def test_an_answer_that_was_shown_while_it_came_stays_one_message(
     assert [name for name, _ in outside.calls[calls:]] == ["editMessageText"]
     assert outside.got("telegram", "ANSWER-SHOWN") == 1
     assert len(model.main) == 1
+
+
+def test_an_error_is_told_to_the_person_outside_once(
+    host: LiveHost, outside: Outside, client: Client, model: ScriptedModel, recovery: Recovery
+) -> None:
+    """Telegram gets a sentence of the host when a turn fails; killed after it, the resumed turn fails the same way."""
+    with outside.stopped("after"):
+        model.script(*(Answer("Refused.", status=400, when="QUESTION-FAILS") for _ in range(2)))  # the host tries once more
+        chat = outside.arrive(client, "telegram", "QUESTION-FAILS")
+        outside.wait_stopped(client, "after", chat)
+        assert deliveries(recovery, chat) == [("telegram_reply", "ok")]
+        host.kill()
+
+    host.start(inject=INJECT, env=outside.env)
+
+    recovery.wait_state(chat, "failed")
+    assert outside.got("telegram", "Details") == 1
+    assert deliveries(recovery, chat) == [("telegram_reply", "ok")]
+    assert len(model.main) == 2
