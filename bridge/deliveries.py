@@ -108,8 +108,8 @@ async def _send(
         return type(silent).__name__, None
     if returned == sender.sent:
         await session.finish(call, Outcome.OK, {"returned": returned, "text": _said(heard)}, extra={})
-        if heard:
-            notify.warn(session.context(), "A part of a reply was not sent", _said(heard), f"durable-part-{call.call_id}")
+        if heard and (shown := session.context()) is not None:
+            notify.warn(shown, "A part of a reply was not sent", _said(heard), f"durable-part-{call.call_id}")
     else:
         await session.finish(call, Outcome.ERROR, {"returned": returned, "text": str(returned)}, extra={})
     return None, returned
