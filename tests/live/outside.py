@@ -141,6 +141,7 @@ class Outside:
         settings = {
             "_email_integration": {"handlers": [post]},
             "_telegram_integration": {"bots": [{"name": "bot", "enabled": True, "token": "TOKEN"}]},
+            "_error_retry": {"retries": 0, "try_clear_embeds": False},
             "_whatsapp_integration": {"enabled": False, "mode": "dedicated", "bridge_port": self.port},
         }
         files = {f"outside/{name}": text for name, text in FILES.items()}
