@@ -48,6 +48,8 @@ class Record:
             if self.ends(run["run_id"]) >= MOST_ENDS:
                 return "crash_loop"
             for call in self.calls:
+                if call["kind"] == "utility":
+                    continue  # background inference holds nothing: cut off it is dropped
                 if call["run_id"] == run["run_id"] and call["outcome"] is None and not call["allowance"] and not call["policy"]:
                     return "model_interrupted" if call["kind"] == "model" else "outcome_unknown"
         return None
