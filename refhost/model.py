@@ -37,6 +37,15 @@ def use(tool: str, /, *, thoughts: str = "", **args: Any) -> Say:
     return raw(json.dumps({"thoughts": [thoughts], "tool_name": tool, "tool_args": args}))
 
 
+def native(*calls: tuple[str, dict[str, Any]]) -> Say:
+    """An answer without words that asks for these tools, as a provider with tool calls of its own gives it."""
+    items = [
+        {"type": "function_call", "id": f"item_{n}", "call_id": f"call_{n}", "name": name, "arguments": json.dumps(args)}
+        for n, (name, args) in enumerate(calls)
+    ]
+    return {"text": "", "calls": items}
+
+
 def answer(text: str, **how: Any) -> Say:
     return with_(use("response", text=text), **how)
 
@@ -236,6 +245,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self.script.wait_gate(say.get("gate"))
             size = say.get("chunk", 64)
             yield from ({"content": part[at : at + size]} for at in range(0, len(part), size))
+        if say.get("calls"):
+            yield {"function_calls": say["calls"]}
 
     def _event(self, text: str) -> None:
         self.wfile.write(f"data: {text}\n\n".encode())

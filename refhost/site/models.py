@@ -85,7 +85,8 @@ class LiteLLMChatWrapper:
         **kwargs: Any,
     ) -> tuple[str, str]:
         prompt = self._prompt(system_message, user_message, messages)
-        return await self._ask(prompt, response_callback, reasoning_callback, kwargs)
+        response, reasoning, _ = await self._ask(prompt, response_callback, reasoning_callback, kwargs)
+        return response, reasoning
 
     @extensible
     async def unified_turn(
@@ -101,8 +102,10 @@ class LiteLLMChatWrapper:
         **kwargs: Any,
     ) -> LLMResult:
         prompt = self._prompt(system_message, user_message, messages)
-        response, reasoning = await self._ask(prompt, response_callback, reasoning_callback, kwargs)
-        return LLMResult.from_chat(response=response, reasoning=reasoning, input_items=prompt, provider_model_key=self.model_name)
+        response, reasoning, calls = await self._ask(prompt, response_callback, reasoning_callback, kwargs)
+        return LLMResult.from_chat(
+            response=response, reasoning=reasoning, input_items=prompt, output_items=calls, provider_model_key=self.model_name
+        )
 
     def _prompt(self, system: str, user: str, messages: list[PromptMessage] | None) -> list[dict[str, Any]]:
         before = [SystemMessage(system)] if system else []
@@ -115,11 +118,12 @@ class LiteLLMChatWrapper:
         response_callback: Callable[[str, str], Awaitable[str | None]] | None,
         reasoning_callback: Callable[[str, str], Awaitable[None]] | None,
         kwargs: dict[str, Any],
-    ) -> tuple[str, str]:
+    ) -> tuple[str, str, list[dict[str, Any]]]:
         """Asks again when the provider failed before its first word; several requests can be one call."""
         attempts = int(kwargs.get("a0_retry_attempts", self.kwargs.get("a0_retry_attempts", 2)))
         while True:
             response, reasoning = "", ""
+            calls: list[dict[str, Any]] = []
             try:
                 async with aclosing(self._stream(prompt)) as deltas:
                     async for delta in deltas:
@@ -132,10 +136,11 @@ class LiteLLMChatWrapper:
                         if more and response_callback:
                             whole = await response_callback(more, response)
                             if whole is not None:
-                                return whole, reasoning
-                return response, reasoning
+                                return whole, reasoning, calls
+                        calls += delta.get("function_calls") or []
+                return response, reasoning, calls
             except Exception as error:
-                if response or reasoning or not _is_transient(error) or attempts <= 0:
+                if response or reasoning or calls or not _is_transient(error) or attempts <= 0:
                     raise
                 attempts -= 1
                 await asyncio.sleep(RETRY_DELAY_SECONDS)
