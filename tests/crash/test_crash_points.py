@@ -64,6 +64,18 @@ DECISIONS = (
 )
 
 
+CHAINS = (
+    "native/begin_call.tool.answered:2",
+    "native/finish_call.tool.answered:1",
+    "subordinates/checkpoint.written:3",
+    "subordinates/close_call.asked:1",
+    "handed_up/hand_up.begun:1",
+    "handed_up/close_call.committed:2",
+    "delegation/close_call.answered:1",
+    "delegation/effect.tool.started:2",
+)
+
+
 @pytest.fixture(scope="module")
 def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with stage(tmp_path_factory.mktemp("stage")) as made:
@@ -99,6 +111,12 @@ def test_a_decision_survives_a_kill_and_is_acted_on_once(on: Stage, second: str)
 @pytest.mark.parametrize("moment", ["decide.stop.written:1", "decide.stop.committed:1", "stop.telling:1", "end_completion.asked:1"])
 def test_a_stop_survives_a_kill_and_its_chat_is_told_once(on: Stage, moment: str) -> None:
     play(on, STORIES["stop"], Case("stop", (moment,)))
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_several_native_calls_and_subordinates_survive_a_kill(on: Stage, name: str) -> None:
+    case = Case.of(name)
+    play(on, STORIES[case.story], case)
 
 
 def test_other_chats_work_while_one_is_held_for_taking_the_process_down(on: Stage) -> None:

@@ -9,6 +9,8 @@ from refhost.model import Request, answer
 from tests.points import record
 from tests.points.play import CHAT, Play
 
+Order = tuple[tuple[str, ...], ...]
+
 ONE_MORE, FINE = "and one more thing", "that is fine too"
 
 
@@ -107,16 +109,25 @@ def check_requests(play: Play) -> None:
     requests = play.model.requests("chat")
     assert len(requests) >= 2
     assert play.model.unscripted() == []
-    earlier: set[tuple[str, ...]] = set()
+    so_far: dict[Order, set[tuple[str, ...]]] = {}
     for number, request in enumerate(requests, 1):
-        seen = _seen(request, play.story.order, f"request {number}")
+        order, first = _agent_of(play, request)
+        seen = _seen(request, order, f"request {number}")
+        earlier = so_far.setdefault(order, set())
         assert play.story.emptied or earlier <= set(seen), f"request {number} lacks {earlier - set(seen)}"
         earlier |= set(seen)
         roles = [message["role"] for message in request.messages if message["role"] != "system"]
-        assert roles == ["assistant", "user"] * (len(roles) // 2), f"request {number}: {roles}"
+        assert roles == first + ["assistant", "user"] * (len(roles) // 2), f"request {number}: {roles}"
         assert _empty(request) == [], f"request {number} has an empty message"
     last = _seen(requests[-1], (*play.story.order, (ONE_MORE,)), "the last request")
     assert last == [*play.story.order, (ONE_MORE,)], f"the last request has {last}"
+
+
+def _agent_of(play: Play, request: Request) -> tuple[Order, list[str]]:
+    """What the agent that makes this request must see, and how its history begins: only the chat's first agent greets."""
+    heard = "\n".join(str(message["content"]) for message in request.messages if message["role"] == "user")
+    below = next((order for order in play.story.below if order[0][0] in heard), None)
+    return (play.story.order, []) if below is None else (below, ["user"])
 
 
 def _empty(request: Request) -> list[str]:
@@ -125,12 +136,12 @@ def _empty(request: Request) -> list[str]:
     return [line for text in told for line in text.rstrip("\n").split("\n") if line.strip() in ("", "{}", '""')]
 
 
-def _seen(request: Request, order: tuple[tuple[str, ...], ...], what: str) -> list[tuple[str, ...]]:
+def _seen(request: Request, order: Order, what: str) -> list[tuple[str, ...]]:
     """Which of the expected parts stand in a request, each at most once, in the expected order."""
     told = [(m["role"], str(m["content"])) for m in request.messages if m["role"] != "system"]
     places = {}
     for part in order:
-        kind = "assistant" if part[0].startswith('"arg"') else "user"
+        kind = "assistant" if part[0].startswith('"') else "user"
         found = [(at, text.find(word)) for at, (role, text) in enumerate(told) if role == kind for word in part if word in text]
         count = sum(text.count(word) for role, text in told if role == kind for word in part)
         assert count <= 1, f"{what} has {part} {count} times"

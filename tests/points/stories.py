@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from refhost.client import Reply
-from refhost.model import answer, error, prose, use
+from refhost.model import answer, error, native, prose, use
 from tests.points.play import ADDED, CHAT, Play
 from tests.support.story import API
 
@@ -24,6 +24,8 @@ FAILED_B = "RepairableException: effect b failed"
 NO_ANSWER = "Model answered 418"
 WHILE_OFF = "said while it was off"
 UPDATED = "The update was sent."
+DIG, DIG_DEEPER = "dig in the garden", "look below the tree"
+UP, DEEP = "the garden was dug", "the tree was looked below"
 SEEN, NOT_SEEN = "The outside file has the line.", "The outside file has no line."
 
 
@@ -48,6 +50,7 @@ class Story:
     script: Callable[[Play], None]
     steps: tuple[Step, ...]
     order: tuple[tuple[str, ...], ...]  # what the model must see, each once, in this order; alternatives in one place
+    below: tuple[tuple[tuple[str, ...], ...], ...] = ()  # the same of each subordinate, which knows nothing else
     said: tuple[str, ...] = (TEXT,)  # bubbles of the person
     answers: tuple[str, ...] = ("all done",)
     states: tuple[str, ...] = ("completed",)
@@ -173,6 +176,31 @@ def queued_one(play: Play) -> None:
 def odd_result(play: Play) -> None:
     play.model.script(answer("all done"), when=RESULT_A, repeat=True)
     play.model.script(use("odd", arg="a"), when=TEXT, repeat=True)
+
+
+def several_calls(play: Play) -> None:
+    play.model.script(answer("all done"), when=RESULT_B, repeat=True)
+    calls = [("effect", {"arg": name, "value": f"result-of-{name}"}) for name in "ab"]
+    play.model.script(native(*calls), when=TEXT, repeat=True)
+
+
+def chain_of_agents(play: Play) -> None:
+    """Each agent but the deepest asks for one more, which has an effect."""
+    play.model.script(answer("all done"), when=UP, repeat=True)
+    play.model.script(answer(UP), when=DEEP, repeat=True)
+    play.model.script(answer(DEEP), when=RESULT_A, repeat=True)
+    play.model.script(effect_a(play), when=DIG_DEEPER, repeat=True)
+    play.model.script(use("call_subordinate", message=DIG_DEEPER, reset="true"), when=DIG, repeat=True)
+    play.model.script(use("call_subordinate", message=DIG, reset="true"), when=TEXT, repeat=True)
+
+
+def delegation_and_more(play: Play) -> None:
+    """A subordinate and a tool of its own in one answer."""
+    play.model.script(answer("all done"), when=RESULT_B, repeat=True)
+    play.model.script(answer(UP), when=RESULT_A, repeat=True)
+    play.model.script(effect_a(play), when=DIG, repeat=True)
+    calls = ("call_subordinate", {"message": DIG, "reset": "true"}), ("effect", {"arg": "b", "value": RESULT_B})
+    play.model.script(native(*calls), when=TEXT, repeat=True)
 
 
 def everything(play: Play) -> None:
@@ -670,6 +698,44 @@ STORIES: dict[str, Story] = {
             only=("note_changes",),
         ),
         Story(
+            "native",
+            "several calls in one answer",
+            several_calls,
+            (FIRST,),
+            ((TEXT,), *A_ONCE[:1], ('"arg": "b"',), (RESULT_A,), (RESULT_B,)),
+            effects={"a": 1, "b": 1},
+        ),
+        Story(
+            "subordinates",
+            "a chain of subordinates, of which the deepest uses a tool",
+            chain_of_agents,
+            (FIRST,),
+            ((TEXT,), (f'"message": "{DIG}"',), (UP,)),
+            answers=(DEEP, UP, "all done"),
+            below=(((DIG_DEEPER,), *A_ONCE), ((DIG,), (f'"message": "{DIG_DEEPER}"',), (DEEP,))),
+        ),
+        Story(
+            "handed_up",
+            "answers go up to agents whose process is gone",
+            chain_of_agents,
+            (FIRST,),
+            ((TEXT,), (f'"message": "{DIG}"',), (UP,)),
+            answers=(DEEP, UP, "all done"),
+            below=(((DIG_DEEPER,), *A_ONCE), ((DIG,), (f'"message": "{DIG_DEEPER}"',), (DEEP,))),
+            before=UNKNOWN,
+            only=("hand_up", "close_call", "launch", "claim", "serve", "checkpoint", "finish_call.model"),
+        ),
+        Story(
+            "delegation",
+            "a subordinate and another call in one answer",
+            delegation_and_more,
+            (FIRST,),
+            ((TEXT,), (f'"message": "{DIG}"',), ('"arg": "b"',), (UP,), (RESULT_B,)),
+            answers=(UP, "all done"),
+            below=(((DIG,), *A_ONCE),),
+            effects={"a": 1, "b": 1},
+        ),
+        Story(
             RICHEST,
             "a tool, two messages, a failing tool, a model error, an answer: every kill is followed by every kill in the recovery",
             everything,
@@ -680,4 +746,3 @@ STORIES: dict[str, Story] = {
         ),
     )
 }
-"""Several calls in one answer get their story here when a host records them one by one."""
