@@ -1,11 +1,9 @@
-"""Turns and steps of other kinds: a queued message, a file, another program, a subordinate, parallel jobs."""
+"""Turns and steps of other kinds: a queued message, a file, another program, parallel jobs."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-
-import pytest
 
 from .client import Client
 from .effects import Effect
@@ -74,58 +72,6 @@ def test_another_program_gets_the_answer_of_a_recorded_turn(client: Client, mode
 
     assert reply["response"] == "For a program."
     assert [run["state"] for run in recovery.runs(reply["context_id"])] == ["completed"]
-
-
-@pytest.fixture
-def in_a_subordinate(host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect) -> str:
-    """A chat whose server was killed while its subordinate ran a command."""
-    chat = client.new_chat()
-    model.script(tool_call("call_subordinate", {"message": "Write the file", "reset": "true"}), effect.gated())
-    client.send(chat, "Let somebody write the file")
-    killed_in(host, effect)
-    return chat
-
-
-def test_an_open_subordinate_is_unknown_and_a_confirmed_one_is_not_called_again(
-    client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, in_a_subordinate: str
-) -> None:
-    run = recovery.held(in_a_subordinate)
-    assert run["run"]["reason"]["code"] == "outcome_unknown"
-    assert [call["name"] for call in run["calls"] if call["kind"] == "tool"] == ["call_subordinate"]
-    model.script(say("The subordinate wrote it."))
-
-    recovery.decide(run, "confirmed_completed", note=NOTE, result_text="THE-FILE-IS-WRITTEN").ok()
-    client.wait_answer(in_a_subordinate, "The subordinate wrote it.")
-
-    assert effect.lines == ["start", "end"]
-    assert model.main[-1].count("THE-FILE-IS-WRITTEN") == 1
-    assert model.main[-1].count("Let somebody write the file") == 1
-    model.script(say("The next turn."))
-    assert client.ask(in_a_subordinate, "Go on") == "The next turn."
-
-
-def test_a_subordinate_that_did_nothing_is_called_once_more(
-    client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, in_a_subordinate: str
-) -> None:
-    model.script(say("The subordinate's answer."), say("All done."))
-
-    recovery.decide(recovery.held(in_a_subordinate), "confirmed_not_completed", note=NOTE).ok()
-    client.wait_answer(in_a_subordinate, "All done.")
-
-    assert model.main[-1].count("The subordinate's answer.") == 1
-    assert effect.lines == ["start", "end"]
-
-
-def test_stopping_in_a_subordinate_leaves_a_chat_that_goes_on(
-    client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, in_a_subordinate: str
-) -> None:
-    recovery.decide(recovery.held(in_a_subordinate), "stop").ok()
-    model.script(say("A new turn."))
-
-    assert client.ask(in_a_subordinate, "Something else") == "A new turn."
-
-    assert model.main[-1].count("call_subordinate") >= 1
-    assert effect.lines == ["start", "end"]
 
 
 def test_open_parallel_jobs_are_one_unknown_step(
