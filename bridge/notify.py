@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.records import Hold, HoldReason, Run
 from ..journal.restoring import FOUND
+from . import agents
 
 if TYPE_CHECKING:
     from ..journal.service import Journal
@@ -91,7 +92,8 @@ def hold_text(session: Session, hold: Hold) -> str:
     step = next((call for call in view["calls"] if call["call_id"] == hold.call_id), None)
     job = view["run"]["job"]
     about = f"Job {job['n']} of this chat ({job['name']})." if job else ""
-    parts = [about, f"Step {step['n']}, {step['name']}: {step['summary']}." if step else "", view["run"]["reason"]["text"]]
+    by = f" of A{agents.number_of(step['path'])}" if step and agents.opened_by(step["path"]) else ""
+    parts = [about, f"Step {step['n']}{by}, {step['name']}: {step['summary']}." if step else "", view["run"]["reason"]["text"]]
     if hold.reason is HoldReason.OUTCOME_UNKNOWN:
         parts.append(MAY_HAVE_ARRIVED if step and step["kind"] == "delivery" else STILL_RUNNING)
     parts.append("Open Recovery in the sidebar to decide.")

@@ -197,6 +197,7 @@ class Session:
         step = self.steps.get(path, 0) + 1
         self.steps[path] = step
         self.tools[path] = 0
+        self.asked.pop(path, None)
         return CallKey(path, step, CallKind.MODEL, 0)
 
     def tool_key(self, path: str) -> CallKey:
@@ -292,21 +293,27 @@ class Session:
             if self.generation != generation:
                 raise notify.stopped(notify.SUSPENDED)
 
-    async def hold(self, reason: HoldReason, call_id: CallId, text: str) -> None:
+    async def hold(self, reason: HoldReason, call_id: CallId | None, text: str) -> None:
         """Hold the run for a step that turned out impossible, and wait here for the decision."""
-        held = await waiting.durable(
-            lambda: self.activation.journal.hold_run(self.run.run_id, reason, call_id=call_id, text=text),
-            self.note_store,
-        )
-        if held.hold is not None:
-            await self._park()
+        try:
+            held = await waiting.durable(
+                lambda: self.activation.journal.hold_run(self.run.run_id, reason, call_id=call_id, text=text),
+                self.note_store,
+            )
+            if held.hold is not None:
+                await self._park()
+        except JournalError as error:
+            raise notify.stopped(str(error)) from error
 
     async def hold_open(self, call: Call, why: str) -> None:
         """Hold the run for a living step that ended without proof, and wait here; then the planner is asked about it again."""
-        try:
-            await self.hold(HoldReason.OUTCOME_UNKNOWN, call.call_id, why)
-        except JournalError as error:
-            raise notify.stopped(str(error)) from error
+        await self.hold(HoldReason.OUTCOME_UNKNOWN, call.call_id, why)
+
+    async def check_asked(self, path: str) -> None:
+        """A tool call stands on an answer of the model that is recorded; else a step went by without us, and a person looks."""
+        if self.steps.get(path, 0) and path not in self.asked:
+            await self.hold(HoldReason.UNRECORDED_STEP, None, "")
+            self.asked[path] = 0  # a person lets it go on
 
     def passed_cursor(self) -> None:
         """The run made progress of its own, waits, or is over: the next one may be launched."""

@@ -87,6 +87,7 @@ async def _run(
             extra={"until": target} if target else None,
         )
 
+    await session.check_asked(path)
     step = await begin()
     session.open_tools[agent.number] = OpenTool(tool)
     try:

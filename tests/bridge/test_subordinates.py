@@ -66,6 +66,7 @@ def test_a_chain_of_three_killed_in_its_deepest_tool_is_held_for_that_step_alone
     ]
     asked_about = {offer["call_id"] for offer in detail["decisions"] if offer["allowed"] and offer["call_id"]}
     assert asked_about == {detail["calls"][-1]["call_id"]}
+    assert "Step 6 of A2, effect" in next(item["content"] for item in world.client().logs(chat) if item["type"] == "warning")
 
     assert panel.decide(detail, "confirmed_completed", "seen", result_text="effect a done").status == 200
 
