@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+RETRIES = "a0_retry_attempts"
+"""The host's own word for how often it sends a request again that found no answer. With such tools on offer: never."""
+
 _OFFERS = ("responses_builtin_tools", "web_search_options", "mcp_servers", "plugins", "extra_body")
 _LISTS = ("tools", "functions")
 

@@ -39,6 +39,9 @@ async def call_start(active: Activation, data: dict[str, Any]) -> None:
     name = str(getattr(data["args"][0], "model_name", "") or "model")
     before = list(session.just_delivered) if session.is_divided(agent) else []  # no resume point says that they stood there
     session.just_delivered.clear()
+    offered = hosted.are_offered(data["args"][0], kwargs)
+    if offered:
+        kwargs[hosted.RETRIES] = 0
     step = await session.begin(
         key,
         name=name,
@@ -46,7 +49,7 @@ async def call_start(active: Activation, data: dict[str, Any]) -> None:
         arguments={"model": name, "prompt": _prompt_digest(kwargs.get("messages") or [])},
         permission=Permission(None, None),
         unservable=_unservable,
-        extra={HOSTED_TOOLS: hosted.are_offered(data["args"][0], kwargs), **({messages.BEFORE: before} if before else {})},
+        extra={HOSTED_TOOLS: offered, **({messages.BEFORE: before} if before else {})},
     )
     if isinstance(step, Serve):
         await _serve(session, agent, step.call, data)

@@ -17,7 +17,7 @@ from ..journal.ids import Digest
 from ..journal.masking import Masker
 from ..journal.records import ResumePoint
 from ..journal.trees import Growing, Pack, Tree
-from . import agents
+from . import agents, limits
 
 LOG_ITEMS = 1000  # the host keeps as many of a stored chat
 MARK = "durable_execution"  # our key in a chat's data
@@ -63,7 +63,11 @@ class Projector:
 
     def _root(self, pack: Pack, ctx: Any, paths: Mapping[int, str]) -> dict[str, Any]:
         used: dict[int, tuple[Any, Any, Digest]] = {}
-        members = [{**self._agent(pack, agent, used), "path": paths.get(agent.number, "")} for agent in agents.of_chat(ctx)]
+        members = []
+        for agent in agents.of_chat(ctx):
+            path = paths.get(agent.number, "")
+            used_up = limits.used_up(agent, at_work=agent is ctx.streaming_agent) if path else {}
+            members.append({**self._agent(pack, agent, used), "path": path, "limits": used_up})
         self._pieces = used
         return {
             "shape": 1,
@@ -216,6 +220,10 @@ class Point:
             "data": {**_loaded_values(self._tree, root["data"]), MARK: {"from": self.guid, "as": guid}},
             "output_data": _loaded_values(self._tree, root["output_data"]),
         }
+
+    def limits(self) -> dict[int, dict[str, int]]:
+        """What each agent had used of the host's limits, by its number."""
+        return {agent["number"]: agent["limits"] for agent in self._root["agents"] if agent.get("limits")}
 
     def last_user_messages(self) -> list[str]:
         return [agent["last_user_message"] for agent in self._root["agents"]]

@@ -121,6 +121,7 @@ class Session:
     delivering: bool = False  # we add messages ourselves: our own hooks stand back
     just_delivered: list[InputId] = field(default_factory=list)  # since the open call began
     recorded: dict[str, list[str]] = field(default_factory=dict)  # keys that an earlier life wrote: messages delivered before
+    limits: dict[int, dict[str, int]] = field(default_factory=dict)  # what agents had used of the host's, by number
     questions: dict[tuple[str, str], int] = field(default_factory=dict)  # how often this life asked the same beside the turn
     caller_gone: bool = False  # a program asked for this turn, and nobody will take its chat away
     starting: bool = False  # a message was admitted for it, and the host has not started its coroutine yet

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
 from ..journal.records import Input, RunState
-from . import deliveries, messages, notify, subordinates, tasks, waiting
+from . import deliveries, limits, messages, notify, subordinates, tasks, waiting
 from .session import Binding, Message, Phase, Session, bound, of_agent
 
 if TYPE_CHECKING:
@@ -133,6 +133,7 @@ async def step_start(active: Activation, agent: Any) -> None:
         messages.deliver_recorded(session, agent, again)
     if said := session.repeats.pop(agent.number, ""):
         agent.loop_data.last_response = said
+    limits.put_back(agent, session.limits.pop(agent.number, {}))
     session.fresh = False
     if not session.is_divided(agent):
         await _checkpoint(active, session, agent)

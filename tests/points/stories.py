@@ -104,6 +104,15 @@ def has_begun(play: Play) -> bool:
 
 
 FIRST = says("first", TEXT)
+REPORT = "It may have happened and may still be running"
+
+
+def in_mode(**mode: str) -> tuple[Step, Step]:
+    """The settings under which the run is admitted, and then its message."""
+    return (
+        Step("mode", lambda play: True, lambda play: play.client.configure(mode)),
+        says("first", TEXT, lambda play: "mode" in play.done),
+    )
 
 
 # -- scripts ------------------------------------------------------------------------------------
@@ -116,6 +125,11 @@ def effect_a(play: Play, *, gate: bool = False, **more: Any) -> dict[str, Any]:
 def one_effect(play: Play) -> None:
     play.model.script(answer("all done"), when=RESULT_A, repeat=True)
     play.model.script(effect_a(play), when=TEXT, repeat=True)
+
+
+def reported_effect(play: Play) -> None:
+    play.model.script(answer("all done"), when=REPORT, repeat=True)
+    one_effect(play)
 
 
 def gated_effect(play: Play) -> None:
@@ -618,6 +632,35 @@ STORIES: dict[str, Story] = {
             ((TEXT,), *A_ONCE),
             before=("effect.model.asked:1",),
             only=("grant", "release", "launch", "claim", "begin_call", "effect"),
+        ),
+        Story(
+            "reported",
+            "a run tells its model of an unknown step and goes on, as it was set",
+            reported_effect,
+            in_mode(interrupted_tool_call="report"),
+            ((TEXT,), ('"arg": "a"',), (REPORT,)),
+            before=UNKNOWN,
+            only=("scan", "settle", "launch", "claim", "begin_call", "serve", "checkpoint", "close_run"),
+        ),
+        Story(
+            "retried",
+            "a cut-off model call is asked once more, as it was set",
+            one_effect,
+            in_mode(interrupted_model_call="retry"),
+            ((TEXT,), *A_ONCE),
+            before=("effect.model.asked:1",),
+            only=("scan", "settle", "launch", "claim", "begin_call", "effect"),
+        ),
+        Story(
+            "ended",
+            "a restart ends a run, as it was set",
+            one_effect,
+            in_mode(on_restart="off"),
+            ((TEXT,), ('"arg": "a"',)),
+            before=UNKNOWN,
+            answers=(),
+            states=("stopped",),
+            only=("scan", "stop", "begin_recovery"),
         ),
         Story(
             "unservable",

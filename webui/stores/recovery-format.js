@@ -207,6 +207,25 @@ export function plural(n, one, many) {
   return `${n} ${n === 1 ? one : many}`;
 }
 
+/** What a run took, and what reuse saved; empty while nothing is known. */
+export function usageText(detail) {
+  const used = detail?.usage;
+  const calls = (used?.calls ?? 0) + (used?.background_calls ?? 0);
+  if (!calls) return "";
+  const about = used.estimated ? "about " : "";
+  const tokens = used.input_tokens + used.output_tokens;
+  const parts = [plural(calls, "model call", "model calls"), `${about}${tokens.toLocaleString("en")} tokens`];
+  if (Number.isFinite(used.cost)) parts.push(`cost ${used.cost.toFixed(4)}`);
+  const saved = used.saved_seconds > 0 ? [`${used.saved_seconds} s`] : [];
+  if (used.saved_tokens > 0) saved.push(`${about}${used.saved_tokens.toLocaleString("en")} tokens`);
+  return `${parts.join(", ")}.${saved.length ? ` Reuse saved ${saved.join(" and ")}.` : ""}`;
+}
+
+/** What was asked beside the steps, one line each. */
+export function backgroundLines(detail) {
+  return (detail?.background ?? []).map((call) => `${String(call.purpose).replaceAll("_", " ")}: ${call.text}`);
+}
+
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from helpers import errors, extension, settings
 
+STATE_KEY = "_unusable_response_failures"
+
 
 class StopUnusableResponses(extension.Extension):
     def execute(self, data: Any = None, **kwargs: Any) -> None:
@@ -14,9 +16,10 @@ class StopUnusableResponses(extension.Extension):
         if me is None or text not in (me.read_prompt("fw.msg_misformat.md"), me.read_prompt("fw.msg_repeat.md")):
             return
         state, now = me.loop_data.params_persistent, me.loop_data.iteration
-        last, count = state.get("_unusable", (-2, 0))
-        state["_unusable"] = (now, count + 1 if last == now - 1 else 1)
-        if state["_unusable"][1] >= settings.get_settings()["max_consecutive_unusable_responses"]:
+        last = state.get(STATE_KEY, {})
+        count = last["count"] + 1 if last.get("iteration") == now - 1 else 1
+        state[STATE_KEY] = {"iteration": now, "count": count}
+        if count >= settings.get_settings()["max_consecutive_unusable_responses"]:
             stop = "The model's answers cannot be used. The turn was stopped."
             me.context.log.log(type="warning", content=stop)
             data["exception"] = errors.HandledException(stop)
