@@ -80,7 +80,8 @@ class Stage:
             if path != self.world.plugin_folder:
                 shutil.rmtree(path)
         self.world.toggle_file(True)
-        (self.world.plugin_folder / ADDED).unlink(missing_ok=True)
+        for name in (ADDED, "config.json"):
+            (self.world.plugin_folder / name).unlink(missing_ok=True)
         for path in (self.world.effects_file, self.world.folder / "server.log", self.model.folder / "requests.jsonl"):
             path.unlink(missing_ok=True)
         shutil.rmtree(self.folder / "case", ignore_errors=True)

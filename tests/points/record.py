@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from journal import codec
 from journal.masking import Masker
 from journal.service import Journal
 
@@ -32,7 +33,7 @@ class Record:
 
     batch: int
     runs: list[dict[str, Any]]
-    calls: list[dict[str, Any]]
+    calls: list[dict[str, Any]]  # steps alone: what is asked beside them has no fixed place and holds nothing
     allowed: dict[str, int]  # attempts that persons allowed, by call
     events: list[dict[str, Any]]
     points: dict[str, int]  # resume points, by run
@@ -47,11 +48,16 @@ class Record:
                 continue
             if self.ends(run["run_id"]) >= MOST_ENDS:
                 return "crash_loop"
+            mode = codec.decode(run["mode"])
+            if mode["on_restart"] == "off":
+                return None  # it ends
             for call in self.calls:
                 if call["kind"] == "utility":
                     continue  # background inference holds nothing: cut off it is dropped
                 if call["run_id"] == run["run_id"] and call["outcome"] is None and not call["allowance"] and not call["policy"]:
-                    return "model_interrupted" if call["kind"] == "model" else "outcome_unknown"
+                    reason = "model_interrupted" if call["kind"] == "model" else "outcome_unknown"
+                    if not _is_settled(call, mode):
+                        return reason
         return None
 
     def ends(self, run_id: str) -> int:
@@ -101,6 +107,13 @@ class Record:
         return [c for c in self.calls if not c["policy"] and c["attempts"] > 1 + self.allowed.get(c["call_id"], 0)]
 
 
+def _is_settled(call: dict[str, Any], mode: dict[str, str]) -> bool:
+    """What the run's mode says about a step without result, so that nobody is asked."""
+    if call["kind"] == "model":
+        return mode["interrupted_model_call"] == "retry" and call["attempts"] == 1
+    return mode["interrupted_tool_call"] == "report" and call["kind"] == "tool" and call["attempts"] > 0
+
+
 @contextmanager
 def copied(folder: Path) -> Iterator[Path | None]:
     """The journal's files in a place of their own; None where there is no journal."""
@@ -131,7 +144,7 @@ def look(folder: Path) -> Record:
             return Record(
                 journal.execute("SELECT number FROM batches").fetchone()["number"],
                 journal.execute("SELECT * FROM runs ORDER BY created_at").fetchall(),
-                journal.execute("SELECT * FROM calls ORDER BY seq").fetchall(),
+                journal.execute("SELECT * FROM calls WHERE kind <> 'utility' ORDER BY seq").fetchall(),
                 allowed,
                 journal.execute("SELECT * FROM events ORDER BY seq").fetchall(),
                 {row["run_id"]: row["n"] for row in journal.execute("SELECT run_id, count(*) AS n FROM checkpoints GROUP BY run_id")},
