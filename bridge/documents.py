@@ -37,8 +37,9 @@ _HELP = 'Allowed are "read", and "replace" with expected_revision (a whole numbe
 
 @dataclass(slots=True)
 class Carrier:
-    """What the tool that runs now wants to be written with its result."""
+    """What a recorded tool wants to be written with its result. What that tool starts is not recorded under it."""
 
+    owner: Any
     draft: Draft | None = None
 
 
@@ -46,9 +47,9 @@ _carrier: ContextVar[Carrier | None] = ContextVar("durable_execution_carrier", d
 
 
 @contextmanager
-def carried() -> Iterator[Carrier]:
+def carried(by: Any) -> Iterator[Carrier]:
     """While a recorded tool runs: what it writes waits in here for the commit of its result."""
-    carrier = Carrier()
+    carrier = Carrier(by)
     token = _carrier.set(carrier)
     try:
         yield carrier
@@ -61,7 +62,8 @@ def carried() -> Iterator[Carrier]:
 
 async def tool(active: Activation, facts: dict[str, Any]) -> str:
     """Read or replace a document for an agent; answers with what the model is told."""
-    chat_id, kind, arguments = facts["agent"].context.id, facts["kind"], facts["arguments"]
+    asking, kind, arguments = facts["tool"], facts["kind"], facts["arguments"]
+    chat_id = asking.agent.context.id
     action = str(arguments.get("action") or "").strip().lower()
     try:
         if action == "read":
@@ -70,7 +72,7 @@ async def tool(active: Activation, facts: dict[str, Any]) -> str:
             return f"Nothing was done: this is no action of {facts['kind']}s. {_HELP.format(kind=kind)}"
         draft = _draft(active, chat_id, kind, arguments)
         carrier = _carrier.get()
-        if carrier is not None:
+        if carrier is not None and carrier.owner is asking:
             carrier.draft = draft
             return _SAVED.format(kind=kind, revision=draft.expected + 1)
         return await _write(active, draft)

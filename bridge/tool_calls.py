@@ -126,7 +126,7 @@ async def _live(
     before = _Before({key: id(value) for key, value in vars(tool).items()}, leavings.stamp(tool.agent))
     starting = starting_call.set((session, step.call))
     try:
-        with documents.carried() as carrier:
+        with documents.carried(tool) as carrier:
             response = await execute(**kwargs)
     except InterventionException:
         open_tool = session.open_tools.get(tool.agent.number)

@@ -12,5 +12,5 @@ class DurablePlan(Tool):
     """The plan of this chat: read it, or replace it as a whole."""
 
     async def execute(self, **kwargs: Any) -> Response:
-        said = await anchor.gate_async("document.tool", agent=self.agent, kind="plan", arguments=kwargs)
+        said = await anchor.gate_async("document.tool", tool=self, kind="plan", arguments=kwargs)
         return Response(message=said or NOT_ACTIVE, break_loop=False)

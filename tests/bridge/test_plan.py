@@ -198,6 +198,30 @@ def test_open_pages_hear_of_the_plan_after_a_restart_and_not_while_it_is_off(wor
     assert client.context(chat)["_durable_documents"] == {"plan": {"revision": 1, "conflicts": 0}}
 
 
+INNER = """
+from helpers import tool
+
+class Inner(tool.Tool):
+    async def execute(self, **kwargs):
+        plan = self.agent.get_tool("durable_plan", None, {}, "", None)
+        said = [(await plan.execute(action="replace", expected_revision=0, value=kwargs["value"])).message for _ in range(2)]
+        return tool.Response(message="I had it written: " + " | ".join(said), break_loop=False)
+"""
+
+
+def test_a_plan_that_another_tool_has_written_is_no_part_of_its_result(world, model):
+    world.add_plugin("inner", {"tools/inner.py": INNER})
+    model.script(use("inner", value=value("a")), answer("done"))
+    client = world.start().client()
+    chat = client.create_chat()
+
+    client.say(chat, "please")
+
+    assert told(model).count("saved as revision 1") == 2
+    assert "I had it written" in told(model)
+    assert (read(client, chat)["document"]["revision"], read(client, chat)["waiting"]) == (1, 0)
+
+
 # -- the API ------------------------------------------------------------------------------------
 
 
