@@ -30,9 +30,54 @@ COMMANDS, LOOPS = "tests/store/test_command_line.py", "tests/recovery/test_crash
 REPLIES = "tests/bridge/test_deliveries.py"
 SCHEDULED, PROGRAMS, QUEUE = "tests/bridge/test_scheduled.py", "tests/bridge/test_programs.py", "tests/bridge/test_queue.py"
 STEPS, SUSPENDED = "tests/unit/test_steps.py", "tests/crash/test_suspended.py"
+DOCUMENTS = "tests/unit/test_documents.py"
 ADMISSION, STATES, STORE = "tests/unit/test_admission.py", "tests/unit/test_run_states.py", "tests/store/test_sqlite.py"
 
 MUTANTS = (
+    # -- documents ------------------------------------------------------------------------------
+    Mutant(
+        "a stale write overwrites what is stored",
+        "journal/documents.py",
+        '    if head is None or head["revision"] == draft.expected:\n        return _add(scribe, draft, draft.expected + 1, run_id)\n',
+        '    if head is None or head["revision"] >= draft.expected:\n'
+        '        return _add(scribe, draft, (head["revision"] if head else draft.expected) + 1, run_id)\n',
+        tests=(f"{DOCUMENTS}::test_a_stale_write_changes_nothing_and_is_kept",),
+    ),
+    Mutant(
+        "a stale write is refused and not kept",
+        "journal/documents.py",
+        '    scribe.tx.change("add_conflict", **facts, conflict_id=conflict_id, stored=stored, body_digest=body, seq=seq, now=scribe.now)\n',
+        "    del stored, seq, body\n",
+        tests=(f"{DOCUMENTS}::test_a_stale_write_changes_nothing_and_is_kept",),
+    ),
+    Mutant(
+        "a call that is submitted again writes its document again",
+        "journal/documents.py",
+        "    if call.result_digest in (ends.saved.digest, ends.stale.digest):\n        return call\n",
+        "    write(scribe, draft, call.run_id)\n",
+        tests=(f"{DOCUMENTS}::test_the_same_submission_again_writes_once",),
+    ),
+    Mutant(
+        "a run that was stopped still writes its document",
+        "journal/documents.py",
+        "    if call.result_digest is not None or calls.is_late(scribe, call):\n",
+        "    if call.result_digest is not None:\n",
+        tests=(f"{DOCUMENTS}::test_nothing_is_written_for_a_run_that_was_stopped",),
+    ),
+    Mutant(
+        "a conflict is settled over a newer revision",
+        "journal/documents.py",
+        '    if head["revision"] != expected:\n',
+        '    if head["revision"] < expected:\n',
+        tests=(f"{DOCUMENTS}::test_settling_what_changed_since_it_was_shown_is_refused_and_changes_nothing",),
+    ),
+    Mutant(
+        "what an open conflict began with is thrown away",
+        "journal/sql/sqlite/documents.sql",
+        "   and revision not in (select base from conflicts where document_id = :document_id and state = 'open')\n",
+        "",
+        tests=(f"{DOCUMENTS}::test_old_revisions_go_except_what_a_conflict_is_about",),
+    ),
     # -- before and after an effect -------------------------------------------------------------
     Mutant(
         "the effect comes before its intent",

@@ -39,6 +39,7 @@ const model = {
     if (JSON.stringify(marks) === JSON.stringify(this.marks)) return;
     this.marks = marks;
     this._follow();
+    void globalThis.Alpine?.store("recovery")?.refresh?.(); // does nothing while the panel is closed
   },
 
   /** Another chat was opened: what was typed for the one before is kept for when the person comes back. */

@@ -283,7 +283,6 @@ def test_a_conflict_that_another_tab_resolved_is_said_so(tab: Callable[..., Pane
 
     first.page.get_by_role("button", name="Keep stored").click()
     first.page.get_by_text("No conflict. This is what is stored.").wait_for()
-    second.page.get_by_role("button", name="Use mine").click()
 
     second.page.get_by_text("This conflict was resolved while you were reading.").first.wait_for()
     second.page.get_by_role("button", name="Show the latest").click()
