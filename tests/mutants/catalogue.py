@@ -46,8 +46,8 @@ MUTANTS = (
     Mutant(
         "a stale write is refused and not kept",
         "journal/documents.py",
-        '    scribe.tx.change("add_conflict", **facts, conflict_id=conflict_id, stored=stored, body_digest=body, seq=seq, now=scribe.now)\n',
-        "    del stored, seq, body\n",
+        '    scribe.tx.change("add_conflict", **facts,',
+        "    dict(**facts,",
         tests=(f"{DOCUMENTS}::test_a_stale_write_changes_nothing_and_is_kept",),
     ),
     Mutant(
