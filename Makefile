@@ -24,7 +24,7 @@ For example: make host A0_ROOT=/path/to/agent-zero A0_PYTHON=/path/to/venv/bin/p
 endef
 export needs A0_ROOT A0_PYTHON
 
-.PHONY: help demo test quick faults recovery lint points crash mutants host host-cost bench pins setup clean
+.PHONY: help demo test test-panel shots quick faults recovery lint points crash mutants host host-cost bench pins setup clean
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -37,6 +37,13 @@ test: ## every test that needs no Agent Zero (ARGS= go to pytest)
 
 quick: ## the inner loop: no crash tests, no browser
 	@$(run) python -m pytest -m "not crash and not browser and not postgres and not faults" $(ARGS)
+
+test-panel: ## the browser tests alone, with nothing skipped (ARGS=)
+	@$(run) --browser env NOTHING_SKIPPED=1 python -m pytest tests/panel tests/bridge/test_refhost_page.py $(ARGS)
+
+shots: ## pictures of every state of Recovery in build/shots; with A0_ROOT= and A0_PYTHON= those of the README as well
+	@$(run) --browser python -m tests.panel.shots build/shots $(ARGS)
+	@$(if $(A0_ROOT),$(run) --browser python -m tests.live.shots docs/pictures)
 
 faults: ## break the journal in every way that we know, one line for each, with counts (EXAMPLES= of each property, ARGS=)
 	@$(run) --faults env FAULTS_EXAMPLES="$(or $(EXAMPLES),500)" python -m pytest -m "faults or properties" -q tests/unit tests/store tests/faults $(ARGS)

@@ -11,6 +11,7 @@ class RecoveryList(web.Handler):
     fields = (
         web.OneOf("tab", ("needs_you", "all"), required=False),
         web.Text("cursor", 200, required=False),
+        web.Text("query", 200, required=False, default=""),
     )
 
     def answer(self, service: Any, body: dict[str, Any]) -> dict[str, Any]:

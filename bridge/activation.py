@@ -17,6 +17,7 @@ from ..journal.service import Journal
 from . import paths
 from .overrides import Override
 from .projection import Projector
+from .safekeeping import Checkup
 from .service import Service
 from .session import Phase, Session
 from .turnstile import Turnstile
@@ -59,6 +60,7 @@ class Activation:
     by_clock: ContextVar[bool] = field(default_factory=lambda: ContextVar("durable_execution_by_clock", default=False))  # not by hand
     lock: threading.RLock = field(default_factory=threading.RLock)
     upkeep: Upkeep = field(default_factory=Upkeep)
+    checkup: Checkup = field(default_factory=Checkup)
     service: Service = field(init=False)
     launches: Turnstile = field(init=False)
     on_release: Callable[[Run], None] = field(init=False)

@@ -12,7 +12,8 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
-from ..journal.errors import JournalError
+from ..journal import backup, restore
+from ..journal.errors import JournalError, NotAllowed
 from ..journal.masking import Masker
 from ..journal.service import Journal
 from . import (
@@ -86,6 +87,7 @@ def _make(*, live: bool) -> Activation:
     active = Activation(journal, verdict.label, pins, live, edition.CODE, config, HANDLERS, *files, _undo_log())
     active.on_release = lambda run: jobs.released(active, run)
     active.on_served = lambda: _served(active)
+    journal.permission_now = lambda call: policies.permission_now(active, call)
     try:
         active.late = overrides.install(paths.ROOT / "overrides", _Journaled(), active.undo)
     except Exception as error:  # whatever a changed host makes of it: undone already, and said
@@ -391,7 +393,29 @@ class StillRunning(Exception):
         self.titles = titles
 
 
-def deactivate(*, by_hand: bool = False) -> None:
+def put_back(name: str) -> dict[str, Any]:
+    """Put a backup in the journal's place: out of force, restored, in force again. Every unfinished run then waits.
+
+    Refused while chats run, or where the backup is not whole; then nothing was changed.
+    """
+    holder = anchor.holder()
+    with holder.lock:
+        backup.verify(backup.find(paths.data_folder(), name))
+        try:
+            deactivate(told=False)
+        except StillRunning as error:
+            count = len(error.titles)
+            raise NotAllowed(f"{count} {'chat is' if count == 1 else 'chats are'} running. Wait or stop them first.") from error
+        try:
+            done = restore.restore(paths.data_folder(), name, other_heads=paths.other_heads())
+        finally:
+            activate_if_due(again=True)
+    service = anchor.service()
+    after = service.safety() if service is not None else {}
+    return {"restored": {"name": done.backup, "aside": str(done.aside), "held": done.held}, **after}
+
+
+def deactivate(*, by_hand: bool = False, told: bool = True) -> None:
     """Take the plugin out of force. By hand also while chats run: their wrappers pass through from now on."""
     holder = anchor.holder()
     with holder.lock:
@@ -408,7 +432,7 @@ def deactivate(*, by_hand: bool = False) -> None:
             session.say("off" if session in running else "held")
         _take_back(active)
         holder.activation, holder.why_not = None, None
-    if unfinished:
+    if unfinished and told:
         text = "Durable Execution is off. These chats have unfinished runs that nothing protects now"
         notify.toast(text, _titles(active, unfinished))
 
@@ -426,6 +450,7 @@ def _take_back(active: Activation) -> None:
     if stuck := active.undo.undo():
         anchor.holder().left_on = active.undo
         notify.write(f"Another plugin sits on these host functions, so they pass through and were not put back: {', '.join(stuck)}")
+    active.checkup.stop()
     active.upkeep.stop()
     active.journal.close()
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.decisions import RESTORABLE
 from ..journal.documents import Way, Writer
-from ..journal.errors import JournalError, UnknownDocument
+from ..journal.errors import AckMissing, JournalError, UnknownDocument
+from ..journal.listing import Search
 from ..journal.records import Choice, Decision, Run, Selection
 from ..journal.selections import Offer
-from . import documents, edition, notify, restoring, suspension, waiting
+from . import documents, edition, notify, restoring, safekeeping, suspension, waiting
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
 _RESTORABLE = {reason.value for reason in RESTORABLE}
 _NOTHING = {"id": "", "title": "Go back to a saved state", "preview": "", "digest": "", "at": 0, "allowed": False}
 _NOTHING |= {"needs_note": False, "needs_ack": False, "ends_run": False}
+
+
+def _chats_named(query: str) -> tuple[str, ...]:
+    """Chats whose present name has these words."""
+    from agent import AgentContext
+
+    words = query.strip().casefold()
+    return tuple(ctx.id for ctx in AgentContext.all() if words and words in (ctx.name or "").casefold())
 
 
 def _offered(offer: Offer) -> dict[str, Any]:
@@ -58,8 +67,8 @@ class Service:
             "unrecorded": [],
         }
 
-    def recovery_list(self, tab: str, cursor: str | None) -> dict[str, Any]:
-        listing = self._active.journal.listing(tab, cursor)
+    def recovery_list(self, tab: str, cursor: str | None, query: str = "") -> dict[str, Any]:
+        listing = self._active.journal.listing(tab, cursor, Search(query, _chats_named(query)))
         for item in listing["items"]:
             self._name(item)
         return listing
@@ -91,6 +100,29 @@ class Service:
     def recovery_grant(self, **facts: Any) -> dict[str, Any]:
         run = self._active.journal.grant(**facts).result(waiting.PATIENT_S)
         return self._went_on(run)
+
+    # -- the journal itself -----------------------------------------------------------------------
+
+    def safety(self) -> dict[str, Any]:
+        return safekeeping.view(self._active, self.status())
+
+    def doctor(self, start: bool) -> dict[str, Any]:
+        if start:
+            self._active.checkup.start(self._active)
+        return self.safety()
+
+    def backup_make(self) -> dict[str, Any]:
+        return {"made": safekeeping.make(self._active), **self.safety()}
+
+    def backup_verify(self, name: str) -> dict[str, Any]:
+        return {"verified": safekeeping.verify(name), **self.safety()}
+
+    def backup_restore(self, name: str, ack: bool) -> dict[str, Any]:
+        from . import lifecycle
+
+        if not ack:
+            raise AckMissing
+        return lifecycle.put_back(name)
 
     # -- documents ------------------------------------------------------------------------------
 

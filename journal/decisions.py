@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from . import attempts, calls, children, codec, runs
+from . import attempts, calls, children, codec, preview, runs
 from .calls import Result
 from .codec import Body
 from .errors import (
@@ -26,6 +26,7 @@ from .errors import (
 from .ids import CallId, Digest, RunId
 from .modes import Mode
 from .planner import is_reported
+from .preview import Effect, Foreseen, Outlook
 from .records import Call, Choice, Decision, Hold, HoldReason, Outcome, Run, RunState
 from .runs import Scribe
 from .store.base import Reader
@@ -66,15 +67,22 @@ class Offer:
     needs_ack: bool
     preview: str
     digest: str
+    steps: tuple[Foreseen, ...] = ()
+    """What happens to each call of the run."""
+    then: str = ""
 
 
 # -- what is on offer ---------------------------------------------------------------------------
 
 
-def offers(run: Run, all_calls: Sequence[Call]) -> list[Offer]:
-    """Every choice for this run, those that are not possible too, each with the reason."""
+def offers(run: Run, all_calls: Sequence[Call], outlook: Outlook) -> list[Offer]:
+    """Every choice for this run, those that are not possible too, each with the reason and with what it would do."""
     if run.state.is_final:
         return []
+    return [_foreseen(run, all_calls, offer, outlook) for offer in _offers(run, all_calls)]
+
+
+def _offers(run: Run, all_calls: Sequence[Call]) -> list[Offer]:
     asked = asked_calls(run, all_calls)
     shown = [_about_call(run, call, choice) for call in asked for choice in _THREE]
     if run.hold is not None and run.hold.reason in _PREVIEW_OF_RUN and not asked and not run.damaged:
@@ -89,6 +97,22 @@ def offers(run: Run, all_calls: Sequence[Call]) -> list[Offer]:
 def _asks_only(run: Run) -> bool:
     """Whether it was the restart alone that asked: then what is reported to the model needs no word of a person."""
     return run.hold is not None and run.hold.reason is HoldReason.ASK
+
+
+def _foreseen(run: Run, all_calls: Sequence[Call], offer: Offer, outlook: Outlook) -> Offer:
+    """The offer with its preview, which its digest covers: what is decided is what was shown (I7)."""
+    if offer.why:
+        return offer
+    call = next((call for call in all_calls if call.call_id == offer.call_id), None)
+    effect = preview.effect_of(run, all_calls, call, offer.choice)
+    waits = _still_unknown(run, preview.applied(all_calls, effect), call, offer.choice)
+    steps = preview.foresee(run, all_calls, effect, outlook, waits)
+    after = preview.then(steps, effect, waits)
+    own = {each.call_id for each in all_calls if each.allowance or each.origin == "decision"} | {
+        each.call_id for each in asked_calls(run, all_calls)
+    }
+    covered = [offer.digest, preview.shown(steps, offer.call_id, own)]
+    return replace(offer, steps=tuple(steps), then=after, digest=codec.digest(codec.encode(covered)))
 
 
 def asked_calls(run: Run, all_calls: Sequence[Call]) -> list[Call]:
@@ -213,15 +237,16 @@ def _digest(run: Run, call: Call | None, choice: Choice, preview: str) -> Digest
 # -- deciding -----------------------------------------------------------------------------------
 
 
-def decide(scribe: Scribe, decision: Decision, said: Body) -> Run:
+def decide(scribe: Scribe, decision: Decision, said: Body, outlook: Outlook) -> Run:
     """Record one decision and let it count. `said` is what a confirmed call returns. Refused: nothing changes."""
     run, all_calls = read(scribe.tx, decision.run_id)
     request = request_digest(decision)
     if is_repeated(scribe, decision.request_id, request):
         return run
-    offer = _checked(scribe, run, all_calls, decision)
+    _check(scribe, run, all_calls, decision, outlook)
     call = next((call for call in all_calls if call.call_id == decision.call_id), None)
-    after = _apply(scribe, run, call, decision, offer, said)
+    effect = preview.effect_of(run, all_calls, call, decision.choice)
+    after = _apply(scribe, run, call, decision, effect, said)
     seq = scribe.event("decided", run.run_id, call_id=decision.call_id, version=after.version, choice=decision.choice.value)
     scribe.tx.change(
         "add_decision",
@@ -276,13 +301,13 @@ def check_version(scribe: Scribe, run: Run, version: int, call_id: CallId | None
         raise StaleVersion(run, expected=version)
 
 
-def _checked(scribe: Scribe, run: Run, all_calls: Sequence[Call], decision: Decision) -> Offer:
+def _check(scribe: Scribe, run: Run, all_calls: Sequence[Call], decision: Decision, outlook: Outlook) -> None:
     if run.state.is_final:
         raise RunEnded(run)
     if decision.call_id is not None and not any(call.call_id == decision.call_id for call in all_calls):
         raise UnknownCall(decision.call_id)
     check_version(scribe, run, decision.version, decision.call_id, decision.origin)
-    found = [offer for offer in offers(run, all_calls) if offer.choice is decision.choice and offer.call_id == decision.call_id]
+    found = [offer for offer in offers(run, all_calls, outlook) if offer.choice is decision.choice and offer.call_id == decision.call_id]
     if not found:
         raise NotAllowed("This is not asked here.")
     offer = found[0]
@@ -294,57 +319,34 @@ def _checked(scribe: Scribe, run: Run, all_calls: Sequence[Call], decision: Deci
         raise NoteMissing
     if offer.needs_ack and not decision.ack:
         raise AckMissing
-    return offer
 
 
-def _apply(scribe: Scribe, run: Run, call: Call | None, decision: Decision, offer: Offer, said: Body) -> Run:
-    match decision.choice:
-        case Choice.STOP:
-            return children.stop(scribe, run.run_id, decision.origin, decision.note)
-        case Choice.RESUME:
-            return _go_on(scribe, run)
-        case Choice.CONFIRMED_COMPLETED if call is not None:
-            open_call = calls.set_result_aside(scribe, call)
-            calls.record(scribe, open_call, Result(Outcome.CONFIRMED, said, False, ""), origin="decision")
-        case Choice.CONFIRMED_NOT_COMPLETED if call is not None:
-            calls.allow(scribe, calls.set_result_aside(scribe, call), 1)
-        case _:
-            _start_over(scribe, run, call)
-    if not _is_way_on(run, call, decision.choice) and _unknown_calls(run, calls.of_run(scribe.tx, run.run_id)):
+def _apply(scribe: Scribe, run: Run, call: Call | None, decision: Decision, effect: Effect, said: Body) -> Run:
+    """Carry out what was previewed."""
+    if effect.ends:
+        return children.stop(scribe, run.run_id, decision.origin, decision.note)
+    if decision.choice is Choice.RESUME:
+        return _go_on(scribe, run)
+    if effect.abandoned_from is not None:
+        calls.abandon_from(scribe, run.run_id, effect.abandoned_from)
+        children.stop_abandoned(scribe, run.run_id)
+    if call is not None and call.call_id == effect.settled:
+        open_call = calls.set_result_aside(scribe, call)
+        calls.record(scribe, open_call, Result(Outcome.CONFIRMED, said, False, ""), origin="decision")
+    if call is not None and call.call_id == effect.allowed:
+        calls.allow(scribe, calls.set_result_aside(scribe, call), effect.attempts)
+    if _still_unknown(run, calls.of_run(scribe.tx, run.run_id), call, decision.choice):
         return runs.move(scribe, run, RunState.HELD, "call_decided", hold=run.hold)
     return _go_on(scribe, run)
 
 
-def _is_way_on(run: Run, call: Call | None, choice: Choice) -> bool:
-    """Whether this is said about the run's way on, not about one of several unknown calls."""
-    assert run.hold is not None
-    if choice is not Choice.NEW_ATTEMPT:
-        return False
-    is_open = call is not None and call.outcome is None
-    return run.hold.reason in (HoldReason.DIVERGED, HoldReason.UNRECORDED_STEP) or (run.hold.reason is HoldReason.RESTORED and not is_open)
-
-
-def _unknown_calls(run: Run, all_calls: Sequence[Call]) -> list[Call]:
-    """Those that still wait for a person. After a restore the last call is asked about, too, also where it is settled."""
-    assert run.hold is not None
-    asked = asked_calls(run, all_calls)
-    return [call for call in asked if _is_unknown(call, run.hold)] if run.hold.reason is HoldReason.RESTORED else asked
-
-
-def _start_over(scribe: Scribe, run: Run, call: Call | None) -> None:
-    assert run.hold is not None
-    if run.hold.reason is HoldReason.RESTORED and _is_way_on(run, call, Choice.NEW_ATTEMPT):
-        return
-    if call is None:
-        calls.abandon_from(scribe, run.run_id, run.checkpoint_seq)
-    elif run.hold.reason in (HoldReason.DIVERGED, HoldReason.UNRECORDED_STEP):
-        calls.abandon_from(scribe, run.run_id, call.seq)
-    elif call.lossy:
-        asked_by = calls.model_call_of(scribe.tx, call)
-        calls.abandon_from(scribe, run.run_id, asked_by.seq if asked_by else call.seq)
-    else:
-        calls.allow(scribe, calls.set_result_aside(scribe, call), 1)
-    children.stop_abandoned(scribe, run.run_id)
+def _still_unknown(run: Run, after: Sequence[Call], call: Call | None, choice: Choice) -> set[CallId]:
+    """Those that wait for a person after this. After a restore the last call is asked about, too, also where it is settled."""
+    if run.hold is None or choice in (Choice.STOP, Choice.RESUME) or preview.is_way_on(run, call, choice):
+        return set()
+    asked = asked_calls(run, after)
+    unknown = [each for each in asked if _is_unknown(each, run.hold)] if run.hold.reason is HoldReason.RESTORED else asked
+    return {each.call_id for each in unknown}
 
 
 def _go_on(scribe: Scribe, run: Run) -> Run:

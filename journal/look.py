@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from . import codec, views
+from . import codec, listing
 from .clock import Clock
 from .errors import JournalError
 from .masking import Masker
@@ -39,7 +39,7 @@ class Look(Reading):
     def status(self) -> dict[str, Any]:
         """JSON-ready: which journal it is, who has it, what is in it. What one of another version does not answer is None."""
         facts: dict[str, Any] = {"schema": self.schema, "newer": self.is_newer, "owned": self._looker.is_owned}
-        for name, ask in (("counts", lambda tx: views.counts(tx, "")), ("identity", _identity), ("generations", _generations)):
+        for name, ask in (("counts", lambda tx: listing.counts(tx, "")), ("identity", _identity), ("generations", _generations)):
             try:
                 facts[name] = self._looker.read(ask)
             except JournalError:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
-from . import calls, checkpoints, children, decisions, document_views, documents, inputs, leaks, runs, selections, views
+from . import calls, checkpoints, children, decisions, document_views, documents, inputs, leaks, listing, runs, selections, views
 from .checkpoints import LoadedPoint
 from .clock import Clock
 from .decisions import Offer
@@ -14,13 +14,20 @@ from .documents import Document
 from .errors import CheckpointCorrupt
 from .ids import CallId, ChatId, Digest, RunId
 from .leaks import Leak
+from .listing import NO_SEARCH, Search
 from .masking import Masker
-from .records import Call, Input, Process, Run
+from .preview import Outlook
+from .records import Call, Input, Permission, Process, Run
+from .replay import NOTHING, Allowlist
 from .selections import Offer as RestoreOffer
 from .store.base import Read, Reader
 from .trees import Tree
 
 CHAT_SAVED = "chat_saved"
+
+
+def _as_recorded(call: Call) -> Permission:
+    return call.permission
 
 
 class Reading:
@@ -31,6 +38,9 @@ class Reading:
         self.masker = masker
         self.clock = clock
         self.boot_id = boot_id
+        self.allowlist: Allowlist = NOTHING
+        self.permission_now: Callable[[Call], Permission] = _as_recorded
+        """Under which policy, from which source, a call may run again now; whoever knows the tools sets it."""
         self._read = read
 
     def unfinished(self) -> list[Run]:
@@ -142,15 +152,21 @@ class Reading:
 
         def look(tx: Reader) -> tuple[Run, list[Call], list[Offer]]:
             run, all_calls = decisions.read(tx, RunId(run_id))
-            return run, all_calls, decisions.offers(run, all_calls)
+            return run, all_calls, decisions.offers(run, all_calls, self.outlook())
 
         return self._read(look)
 
-    def listing(self, tab: str = "needs_you", cursor: str | None = None) -> dict[str, Any]:
-        return self._read(lambda tx: views.listing(tx, tab, cursor, masker=self.masker, boot_id=self.boot_id, now=self.clock.now()))
+    def outlook(self) -> Outlook:
+        """What may run again without a person now: what a preview goes by, as the resume does."""
+        return Outlook(self.allowlist, self.permission_now, self.clock.now())
+
+    def listing(self, tab: str = "needs_you", cursor: str | None = None, search: Search = NO_SEARCH) -> dict[str, Any]:
+        """`search` looks among all runs; what waits for a person is never hidden by it."""
+        now = self.clock.now()
+        return self._read(lambda tx: listing.page(tx, tab, cursor, search, masker=self.masker, boot_id=self.boot_id, now=now))
 
     def run_view(self, run_id: str) -> dict[str, Any]:
-        return self._read(lambda tx: views.run_view(tx, RunId(run_id), masker=self.masker, boot_id=self.boot_id, now=self.clock.now()))
+        return self._read(lambda tx: views.run_view(tx, RunId(run_id), masker=self.masker, boot_id=self.boot_id, outlook=self.outlook()))
 
     def documents_listing(self, cursor: str | None = None) -> dict[str, Any]:
         return self._read(lambda tx: document_views.listing(tx, cursor, masker=self.masker, now=self.clock.now()))
@@ -164,7 +180,7 @@ class Reading:
         return self._read(lambda tx: document_views.of_chat(tx, ChatId(chat_id), kind, masker=self.masker, now=self.clock.now()))
 
     def counts(self) -> dict[str, int]:
-        return self._read(lambda tx: views.counts(tx, self.boot_id))
+        return self._read(lambda tx: listing.counts(tx, self.boot_id))
 
     def find_secrets(self) -> list[Leak]:
         """Runs that hold a secret which became known only after it was stored. Reads everything; answers names, never values."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,13 +40,14 @@ from .clock import Clock
 from .codec import Body
 from .collection import Desk, Removed
 from .documents import Draft, Ends, Saved, Way, Writer
-from .errors import JournalError, StoreFull, TooLarge
+from .errors import JournalError, RecordCorrupt, StoreFull, TooLarge
 from .evidence import Finding
 from .ids import CallId, ChatId, Digest, Ids, InputId, RunId
 from .intake import Intake
 from .look import Look
 from .masking import Masker
 from .pins import Pins
+from .preview import Outlook
 from .reading import CHAT_SAVED, Reading
 from .records import (
     Admitted,
@@ -502,7 +503,15 @@ class Journal(Reading):
         )
         note = f" Their note: {decision.note}" if decision.note.strip() else ""
         said = codec.body(decision.result_text or f"{SAID}{note}")
-        return self._write(lambda scribe: decisions.decide(scribe, decision, said))
+        outlook = self._outlook_of(decision.run_id)
+        return self._write(lambda scribe: decisions.decide(scribe, decision, said, outlook))
+
+    def _outlook_of(self, run_id: RunId) -> Outlook:
+        """The same outlook for the transaction that decides; files are looked at here, in the caller's thread."""
+        known: dict[CallId, Permission] = {}
+        with suppress(RecordCorrupt):  # then Stop is what is left, and it asks no permission
+            known = {call.call_id: self.permission_now(call) for call in self.calls(run_id)}
+        return replace(self.outlook(), permission_now=lambda call: known.get(call.call_id, Permission()))
 
     def grant(self, run_id: str, version: int, call_id: str, attempts: int, request_id: str, origin: str) -> Future[Run]:
         """Allow a cut-off model call one to three more attempts."""

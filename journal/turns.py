@@ -36,6 +36,7 @@ class Turns:
     def __init__(self, journal: Journal, reviewed: Reviewed) -> None:
         self.journal = journal
         self._reviewed = reviewed
+        journal.permission_now = reviewed.permission_of
         self._lock = threading.Lock()
         self._at_work: set[str] = set()
 

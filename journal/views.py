@@ -10,20 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from . import children, codec, decisions, grants, inputs, runs, spent
+from . import children, codec, decisions, grants, inputs, preview, runs, spent, timeline
 from .attempts import NOT_LOADED
 from .errors import RecordCorrupt
 from .evidence import FROM_CHECK, Found
 from .ids import RunId
 from .masking import Masker
 from .modes import DEFAULTS
-from .records import Call, CallKind, HoldReason, InputState, Outcome, Run, RunState
+from .preview import Effect, Foreseen, Outlook
+from .records import Call, HoldReason, InputState, Outcome, Run, RunState
 from .replay import KEY_UNTIL, idempotency_key
 from .store.base import Reader, Row
 from .texts import result_text, shown, summary
-
-PAGE = 50
-TABS = ("needs_you", "all")
 
 REASONS: Mapping[HoldReason, str] = {
     HoldReason.OUTCOME_UNKNOWN: "A step was started; no result was saved. It may have happened. Nothing was repeated.",
@@ -97,66 +95,37 @@ _EVENTS: Mapping[str, str] = {
 """Events of single steps are not listed: the timeline shows them."""
 
 
-# -- lists --------------------------------------------------------------------------------------
+def reason(code: str, text: str, facts: Mapping[str, Any]) -> dict[str, str]:
+    """Why a run waits, in words."""
+    known = code in HoldReason._value2member_map_
+    said = text or (REASONS[HoldReason(code)] if known else "The record cannot be read.")
+    more = [_CALLER_GONE] if CALLER_GONE in facts else []
+    if NOT_LOADED in facts and code != HoldReason.CRASH_LOOP.value:
+        more.append(_NOT_LOADED)
+    return {"code": code, "text": " ".join([said, *more])}
 
 
-def counts(tx: Reader, boot_id: str) -> dict[str, int]:
-    row = tx.one("count_runs")
-    resumed = tx.one("count_resumed", boot_id=boot_id)
-    documents = tx.one("count_documents")
-    assert row is not None
-    assert documents is not None
-    assert resumed is not None
-    return {
-        "needs_you": row["held"],
-        "held": row["held"],
-        "all": row["everything"],
-        "unfinished": row["unfinished"],
-        "resumed": resumed["resumed"],
-        "in_conflict": documents["in_conflict"],
-    }
+def facts(stored: bytes | None) -> Mapping[str, Any]:
+    try:
+        facts = codec.decode(stored) if stored is not None else {}
+    except RecordCorrupt:
+        return {}  # the run's own view says what is damaged
+    return facts if isinstance(facts, dict) else {}
 
 
-def listing(tx: Reader, tab: str, cursor: str | None, *, masker: Masker, boot_id: str, now: int) -> dict[str, Any]:
-    """One page: what waits for a person, oldest first, or everything, newest first."""
-    if tab == "needs_you":
-        since, _, run_id = (cursor or "").partition(":")
-        start = int(since) if since.isdecimal() and len(since) < 18 else -1
-        rows = tx.all("list_held", since=start, run_id=run_id, most=PAGE + 1)
-    else:
-        rows = tx.all("list_all", run_id=cursor or "", most=PAGE + 1)
-    page, more = rows[:PAGE], len(rows) > PAGE
-    after = None
-    if more:
-        last = page[-1]
-        after = f"{last['hold_since']}:{last['run_id']}" if tab == "needs_you" else last["run_id"]
-    items = [_item(tx, row, masker) for row in page]
-    return {"counts": counts(tx, boot_id), "items": items, "checked_at": now, "next": after}
+# -- one run ------------------------------------------------------------------------------------
 
 
-def _item(tx: Reader, row: Row, masker: Masker) -> dict[str, Any]:
-    reason = row["hold_reason"]
-    return {
-        "run_id": row["run_id"],
-        "version": row["version"],
-        "state": row["state"],
-        **_place(tx, row["run_id"], row["chat_id"], row["title"], row["parent_call_id"], masker),
-        "since": row["hold_since"] or row["changed_at"],
-        "step": _step(tx.one("step_of_run", run_id=row["run_id"], call_id=row["hold_call_id"]), masker),
-        "reason": _reason(reason, masker.text(row["hold_text"]), _facts(row["hold_facts"])) if reason else None,
-    }
-
-
-def _place(tx: Reader, run_id: RunId, chat_id: str, title: str, parent_call_id: str | None, masker: Masker) -> dict[str, Any]:
+def place(tx: Reader, run_id: RunId, chat_id: str, title: str, parent_call_id: str | None, masker: Masker) -> dict[str, Any]:
     """Where a person finds it. A child stands in the chat and under the title of the run at its top."""
     top = None if parent_call_id is None else tx.one("root_of", run_id=run_id)
     if top is None:
         return {"title": masker.text(title), "chat_id": chat_id, "parent": None, "job": None}
     parent = {"run_id": top["run_id"], "call_id": top["call_id"], "state": top["state"]}
-    return {"title": masker.text(top["title"]), "chat_id": top["chat_id"], "parent": parent, "job": _job(runs.load_any(tx, run_id), masker)}
+    return {"title": masker.text(top["title"]), "chat_id": top["chat_id"], "parent": parent, "job": job(runs.load_any(tx, run_id), masker)}
 
 
-def _job(child: Run, masker: Masker) -> dict[str, Any]:
+def job(child: Run, masker: Masker) -> dict[str, Any]:
     """Which of the jobs of its parent call it is; `chat_id` is where it works, which is a chat of its own or its parent's."""
     told = masker.mask(child.input).value
     name = told.get("name", "") if isinstance(told, dict) else ""
@@ -168,43 +137,7 @@ def _job(child: Run, masker: Masker) -> dict[str, Any]:
     }
 
 
-def _step(row: Row | None, masker: Masker) -> dict[str, Any] | None:
-    if row is None:
-        return None
-    try:
-        arguments = masker.mask(codec.verified(row["arguments_digest"], row["arguments_body"], "The arguments of a call")).value
-    except RecordCorrupt:
-        arguments = None
-    return {
-        "n": row["number"],
-        "of": row["total"],
-        "kind": row["kind"],
-        "name": row["name"],
-        "summary": summary(CallKind(row["kind"]), row["name"], arguments),
-    }
-
-
-def _reason(code: str, text: str, facts: Mapping[str, Any]) -> dict[str, str]:
-    known = code in HoldReason._value2member_map_
-    said = text or (REASONS[HoldReason(code)] if known else "The record cannot be read.")
-    more = [_CALLER_GONE] if CALLER_GONE in facts else []
-    if NOT_LOADED in facts and code != HoldReason.CRASH_LOOP.value:
-        more.append(_NOT_LOADED)
-    return {"code": code, "text": " ".join([said, *more])}
-
-
-def _facts(stored: bytes | None) -> Mapping[str, Any]:
-    try:
-        facts = codec.decode(stored) if stored is not None else {}
-    except RecordCorrupt:
-        return {}  # the run's own view says what is damaged
-    return facts if isinstance(facts, dict) else {}
-
-
-# -- one run ------------------------------------------------------------------------------------
-
-
-def run_view(tx: Reader, run_id: RunId, *, masker: Masker, boot_id: str, now: int) -> dict[str, Any]:
+def run_view(tx: Reader, run_id: RunId, *, masker: Masker, boot_id: str, outlook: Outlook) -> dict[str, Any]:
     """Everything about one run. What cannot be read is said, never skipped over in silence."""
     run, all_calls = decisions.read(tx, run_id)
     try:
@@ -214,36 +147,39 @@ def run_view(tx: Reader, run_id: RunId, *, masker: Masker, boot_id: str, now: in
     kept = _kept(tx, run_id)
     below = [runs.from_row_any(row) for row in tx.all("children_of_run", run_id=run_id)]
     waits = {child.parent_call_id for child in below if not child.state.is_final}
+    asked = {call.call_id for call in decisions.asked_calls(run, all_calls)}
     views = [
         call_view(call, number, run, masker, boot_id, kept.get(call.call_id, ()), waits=call.call_id in waits)
+        | {"marks": timeline.marks(call, run, boot_id, asked, waits=call.call_id in waits)}
         for number, call in enumerate(all_calls, 1)
     ]
     return {
-        "run": run_summary(run, masker) | _place(tx, run.run_id, run.chat_id, run.title, run.parent_call_id, masker),
+        "run": run_summary(run, masker) | place(tx, run.run_id, run.chat_id, run.title, run.parent_call_id, masker),
         "mode": {name: run.mode.get(name, default) for name, default in DEFAULTS.items()},
         "calls": views,
         "children": [_child(child, masker) for child in below],
         **spent.view(tx, run_id, boot_id, masker),
-        "decisions": [_offer(offer) for offer in decisions.offers(run, all_calls)],
-        "grants": [_grant(call) for call in all_calls if grants.grantable(run, call)],
+        "breaks": timeline.breaks(tx, run_id, all_calls),
+        "decisions": [_offer(offer) for offer in decisions.offers(run, all_calls, outlook)],
+        "grants": [_grant(run, call, all_calls, outlook) for call in all_calls if grants.grantable(run, call)],
         "recorded": [_recorded(row, masker) for row in tx.all("recorded_of_run", run_id=run_id)],
         "messages": messages,
         "processes": [],
         "events": _events(tx, run_id),
-        "checked_at": now,
+        "checked_at": outlook.at,
     }
 
 
 def _child(child: Run, masker: Masker) -> dict[str, Any]:
     summary = run_summary(child, masker)
     kept = ("run_id", "version", "state", "since", "reason")
-    return {**{key: summary[key] for key in kept}, "call_id": child.parent_call_id, "job": _job(child, masker)}
+    return {**{key: summary[key] for key in kept}, "call_id": child.parent_call_id, "job": job(child, masker)}
 
 
 def run_summary(run: Run, masker: Masker) -> dict[str, Any]:
-    reason = _reason(run.hold.reason.value, masker.text(run.hold.text), run.hold.facts) if run.hold else None
+    why = reason(run.hold.reason.value, masker.text(run.hold.text), run.hold.facts) if run.hold else None
     if run.damaged:
-        reason = {"code": HoldReason.CHECKPOINT_CORRUPT.value, "text": f"A record of this run cannot be read. {run.damaged}"}
+        why = {"code": HoldReason.CHECKPOINT_CORRUPT.value, "text": f"A record of this run cannot be read. {run.damaged}"}
     return {
         "run_id": run.run_id,
         "version": run.version,
@@ -252,7 +188,7 @@ def run_summary(run: Run, masker: Masker) -> dict[str, Any]:
         "chat_id": run.chat_id,
         "since": run.hold.since if run.hold else run.changed_at,
         "created_at": run.created_at,
-        "reason": reason,
+        "reason": why,
     }
 
 
@@ -277,6 +213,8 @@ def call_view(
         "evidence": [*_evidence(call), *(_beside(row, masker) for row in kept)],
         "at": call.started_at,
         "ended_at": call.ended_at,
+        "took_ms": timeline.took(call),
+        "saved": timeline.saved([call]),
         "attempts": call.attempts,
         "abandoned": call.abandoned,
         "error": masker.text(call.error),
@@ -359,11 +297,21 @@ def _offer(offer: decisions.Offer) -> dict[str, Any]:
         "needs_note": offer.needs_note,
         "needs_ack": offer.needs_ack,
         "preview": offer.preview,
+        **_foreseen(offer.steps, offer.then),
     }
 
 
-def _grant(call: Call) -> dict[str, Any]:
-    return {"call_id": call.call_id, "allowed": True, "reason": "", "most": grants.MOST_ATTEMPTS}
+def _grant(run: Run, call: Call, all_calls: Sequence[Call], outlook: Outlook) -> dict[str, Any]:
+    effect = Effect(allowed=call.call_id)
+    steps = preview.foresee(run, all_calls, effect, outlook)
+    shown_so = _foreseen(steps, preview.then(steps, effect))
+    return {"call_id": call.call_id, "allowed": True, "reason": "", "most": grants.MOST_ATTEMPTS, **shown_so}
+
+
+def _foreseen(steps: Sequence[Foreseen], then: str) -> dict[str, Any]:
+    """What will happen, call by call; a row of saved results is one entry."""
+    rows = [{"n": s.n, "to": to, "call_id": s.call.call_id, "what": s.fate.value, "text": s.text} for s, to in preview.compact(steps)]
+    return {"steps": rows, "then": then}
 
 
 def _recorded(row: Row, masker: Masker) -> dict[str, Any]:
@@ -386,4 +334,4 @@ def _events(tx: Reader, run_id: RunId) -> list[dict[str, Any]]:
     return [{"at": row["at"], "text": _EVENTS[row["kind"]]} for row in rows if row["kind"] in _EVENTS]
 
 
-__all__: Sequence[str] = ["TABS", "call_view", "counts", "listing", "run_summary", "run_view", "shown", "status_of", "summary"]
+__all__: Sequence[str] = ["call_view", "facts", "reason", "run_summary", "run_view", "shown", "status_of", "summary"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Any
 
+from .. import doctor
 from ..errors import JournalError
 
 _WIDEST = 72
@@ -67,13 +67,7 @@ def printable(text: str) -> str:
 
 
 def moment(ms: int | None) -> str:
-    """A time of the journal in UTC, to the second."""
-    return "–" if ms is None else datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return "–" if ms is None else doctor.moment(ms)
 
 
-def size(number: int) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if number < 1024:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number = number / 1024  # type: ignore[assignment]
-    return f"{number:.1f} GiB"
+size = doctor.size

@@ -131,7 +131,10 @@ function draw(logs) {
   const known = new Map(page.items.map((item) => [item.no, item]));
   logs.forEach((item) => known.set(item.no, item));
   page.items = [...known.values()].sort((a, b) => a.no - b.no);
-  globalThis.Alpine?.nextTick(() => document.getElementById("chat-history")?.scrollTo(0, 1e9));
+  globalThis.Alpine?.nextTick(() => {
+    void callJsExtensions("set_messages_after_loop", {});
+    document.getElementById("chat-history")?.scrollTo(0, 1e9);
+  });
 }
 
 document.addEventListener("alpine:initialized", () => {

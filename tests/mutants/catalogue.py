@@ -322,9 +322,23 @@ MUTANTS = (
     Mutant(
         "a run goes on while a step is still unknown",
         "journal/decisions.py",
-        "    if not _is_way_on(run, call, decision.choice) and _unknown_calls(run, calls.of_run(scribe.tx, run.run_id)):",
+        "    if _still_unknown(run, calls.of_run(scribe.tx, run.run_id), call, decision.choice):",
         "    if False:",
         (DECISIONS,),
+    ),
+    Mutant(
+        "a decision does not look at its preview",
+        "journal/decisions.py",
+        "    covered = [offer.digest, preview.shown(steps, offer.call_id, own)]",
+        "    covered = [offer.digest]",
+        ("tests/unit/test_preview.py",),
+    ),
+    Mutant(
+        "a preview takes every step without a result for one that may be repeated",
+        "journal/preview.py",
+        "    return Fate.ASKED if isinstance(planned, HoldReason) else _BY_PLAN[planned]",
+        "    return Fate.REPEATED if isinstance(planned, HoldReason) else _BY_PLAN[planned]",
+        ("tests/unit/test_preview.py",),
     ),
     Mutant(
         "an attempt to resume is counted after it",

@@ -33,6 +33,11 @@ CALLS = {
     },
     "recovery_grant": {"run_id": "run_report", "version": 7, "call_id": "call_3", "attempts": 1, "request_id": "q"},
     "recovery_restore": {"run_id": "run_moved", "version": 5, "selection": "7", "shown_digest": "d", "ack": True, "request_id": "q"},
+    "safety": {},
+    "doctor": {"start": True},
+    "backup_make": {},
+    "backup_verify": {"name": "20261128T090000Z-b1b1b1"},
+    "backup_restore": {"name": "20261128T090000Z-b1b1b1", "ack": True},
 }
 
 
@@ -150,6 +155,10 @@ def test_while_the_plugin_is_off_the_status_says_why(api: Api) -> None:
         ("recovery_decide", "result_text", "r" * (64 * 1024 + 1)),
         ("recovery_decide", "shown_digest", "d" * 65),
         ("recovery_decide", "request_id", ""),
+        ("recovery_list", "query", "q" * 201),
+        ("doctor", "start", "yes"),
+        ("backup_verify", "name", ""),
+        ("backup_restore", "ack", "yes"),
         ("recovery_grant", "attempts", 0),
         ("recovery_grant", "attempts", 4),
         ("recovery_grant", "call_id", None),

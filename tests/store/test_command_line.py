@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from journal.cli import checks
+from journal import doctor
 from journal.records import CallKey, CallKind, HoldReason, Outcome, RunState
 from tests.store.worlds import World
 
@@ -426,8 +426,8 @@ def test_files_that_go_while_they_are_looked_at_are_no_trouble(tmp_path: Path, m
             shutil.rmtree(going)
         return mode_of(mode)
 
-    monkeypatch.setattr(checks, "stat", SimpleNamespace(S_IMODE=look_while_a_server_works))
-    findings = {each.what: each for each in checks._place(tmp_path)}
+    monkeypatch.setattr(doctor, "stat", SimpleNamespace(S_IMODE=look_while_a_server_works))
+    findings = {each.what: each for each in doctor.place(tmp_path)}
 
     assert "private files" in findings
 

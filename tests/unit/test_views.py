@@ -11,14 +11,15 @@ import pytest
 from journal.codec import Opaque
 from journal.errors import UnknownRun
 from journal.evidence import unknown
+from journal.listing import PAGE, Search
 from journal.records import CallKind, Choice, HoldReason, Outcome, RunState
 from journal.texts import shown, summary
-from journal.views import PAGE, REASONS
+from journal.views import REASONS
 from tests.store.worlds import NOTHING, OWNER, World, model, tool
 
 CALL = {
     "call_id", "n", "path", "kind", "name", "summary", "arguments_masked", "status", "outcome", "text", "evidence",
-    "at", "ended_at", "attempts", "abandoned", "error", "result_text",
+    "at", "ended_at", "attempts", "abandoned", "error", "result_text", "marks", "took_ms", "saved",
 }  # fmt: skip
 RUN = {"run_id", "version", "state", "title", "chat_id", "parent", "job", "since", "created_at", "reason"}
 
@@ -93,7 +94,11 @@ def test_a_cut_off_model_call_offers_a_grant(world: World) -> None:
     run = world.recover(run)
 
     view = world.journal.run_view(run.run_id)
-    assert view["grants"] == [{"call_id": call.call_id, "allowed": True, "reason": "", "most": 3}]
+    (grant,) = view["grants"]
+    assert {key: grant[key] for key in ("call_id", "allowed", "reason", "most")} == {
+        "call_id": call.call_id, "allowed": True, "reason": "", "most": 3,
+    }  # fmt: skip
+    assert [(step["n"], step["what"]) for step in grant["steps"]] == [(1, "runs")]
 
     world.journal.grant(run.run_id, run.version, call.call_id, 2, "g", OWNER).result()
     view = world.journal.run_view(run.run_id)
@@ -149,6 +154,7 @@ def test_a_list_entry_says_which_step_and_since_when(world: World) -> None:
 
     (item,) = world.journal.listing()["items"]
 
+    assert item["step"].pop("call_id") == world.journal.calls(run.run_id)[-1].call_id
     assert item["step"] == {"n": 2, "of": 2, "kind": "tool", "name": "shell", "summary": "git push"}
     assert (item["title"], item["since"], item["version"], item["state"]) == ("A title", run.hold.since, run.version, "held")
     assert item["reason"]["code"] == "outcome_unknown"
@@ -294,3 +300,37 @@ def test_what_came_late_and_is_long_is_cut_and_damage_is_said(world: World) -> N
 
     assert len(late) < 5_000
     assert late.endswith("more characters)")
+
+
+# -- search -----------------------------------------------------------------------------------------
+
+
+def titles(world: World, words: str, *chats: str) -> list[str]:
+    return [item["chat_id"] for item in world.journal.listing("all", None, Search(words, chats))["items"]]
+
+
+def test_a_search_finds_names_steps_states_and_the_chats_that_have_the_name_now(world: World) -> None:
+    for chat in ("one", "two", "three"):
+        run = world.journal.admit(chat, "m", {"text": "x"}, f"Deploy {chat}, 100%_sure", {}, world.point()).result().run
+        if chat == "two":
+            world.done(run, tool(1), name="send_mail")
+            world.journal.stop_run(run.run_id, "test").result()
+
+    assert titles(world, "deploy") == ["three", "two", "one"]
+    assert titles(world, "ploy tw") == ["two"]
+    assert titles(world, "SEND_MAIL") == ["two"]
+    assert titles(world, "stopped") == ["two"]
+    assert titles(world, "renamed since", "one") == ["one"]
+    assert titles(world, "%_sure") == ["three", "two", "one"]
+    assert titles(world, "y%t") == titles(world, "De_loy") == titles(world, "\\") == []
+    assert titles(world, "  ") == ["three", "two", "one"]
+
+
+def test_a_search_is_paged_like_the_list(world: World) -> None:
+    for number in range(PAGE + 3):
+        world.run_in(RunState.COMPLETED, f"chat {number}")
+
+    first = world.journal.listing("all", None, Search("title"))
+    second = world.journal.listing("all", first["next"], Search("title"))
+
+    assert (len(first["items"]), len(second["items"]), second["next"]) == (PAGE, 3, None)

@@ -48,9 +48,16 @@ export function leave() {
   }
 }
 
-/** Focus the first of these ids that is on the page, once what was just decided is drawn. */
+const MOST_FRAMES = 10;
+
+/** Focus the first of these ids, once it is drawn; the others stand in for it if it never is. */
 export function focusOn(...ids) {
-  globalThis.requestAnimationFrame?.(() => focusNow(ids));
+  const look = (frames) => {
+    const first = document.getElementById(ids[0]);
+    if ((first && isVisible(first)) || frames === 0) focusNow(ids);
+    else globalThis.requestAnimationFrame?.(() => look(frames - 1));
+  };
+  globalThis.requestAnimationFrame?.(() => look(MOST_FRAMES));
 }
 
 /** The same, but only if what had the focus was taken away; it must never fall out of the dialog. */
@@ -74,6 +81,25 @@ function focusNow(ids) {
 /** Scroll something into view without moving the focus to it. */
 export function reveal(id) {
   globalThis.requestAnimationFrame?.(() => document.getElementById(id)?.scrollIntoView({ block: "nearest" }));
+}
+
+const MOST_LOOKS = 40;
+const LOOK_MS = 100;
+
+/** Bring a message of the chat into view and give it the focus, once the panel is gone and the host has drawn it. */
+export function revealInChat(mark, looks = MOST_LOOKS) {
+  setTimeout(() => lookInChat(mark, looks), LOOK_MS);
+}
+
+function lookInChat(mark, looks) {
+  const element = document.getElementById(`message-${mark}`) ?? document.querySelector(`[data-step-id="${CSS.escape(mark)}"]`);
+  if (element && isVisible(element)) {
+    element.tabIndex = -1;
+    element.focus({ preventScroll: true });
+    element.scrollIntoView({ block: "center" });
+  } else if (looks > 0) {
+    revealInChat(mark, looks - 1);
+  }
 }
 
 function keepInside(event) {

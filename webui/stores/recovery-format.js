@@ -49,24 +49,6 @@ export function summaryOf(call) {
   return isModel || call?.summary === call?.name ? "" : call?.summary ?? "";
 }
 
-const MARKS = {
-  saved: { icon: "check", word: "Result saved", tone: "ok" },
-  reused: { icon: "check", word: "Result saved, reused", tone: "ok" },
-  error: { icon: "check", word: "Error of the step saved", tone: "ok" },
-  confirmed: { icon: "how_to_reg", word: "A person said that it happened", tone: "ok" },
-  running: { icon: "more_horiz", word: "Running now", tone: "run" },
-  superseded: { icon: "alt_route", word: "Replaced by a later message", tone: "plain" },
-  interrupted: { icon: "question_mark", word: "Interrupted, may still be running", tone: "hold" },
-  unknown: { icon: "question_mark", word: "Started, no result saved", tone: "hold" },
-};
-
-/** Done and unknown differ in shape and word, never only in colour. The words are the server's. */
-export function callMark(call) {
-  if (call?.abandoned) return { icon: "inventory_2", word: "Set aside, kept as a record", tone: "plain" };
-  const mark = MARKS[call?.status] ?? MARKS.unknown;
-  return call?.text ? { ...mark, word: call.text } : mark;
-}
-
 const CHOICES = {
   grant: {
     label: "Allow more attempts",
@@ -140,16 +122,6 @@ export function optionsFor(detail, callId) {
 function lower(text) {
   const sentence = String(text || "the server does not offer it.");
   return sentence[0].toLowerCase() + sentence.slice(1);
-}
-
-const LONG = 8;
-const TAIL = 5;
-const SAVED = new Set(["saved", "reused"]);
-
-/** In a long run the early steps whose results are saved are folded away; nothing else ever is. */
-export function stepsShown(calls, all) {
-  if (all || calls.length <= LONG) return calls;
-  return calls.filter((call, at) => at >= calls.length - TAIL || call.abandoned || !SAVED.has(call.status));
 }
 
 /** Calls that need an answer of a person, in the order of the run. */
@@ -267,7 +239,7 @@ export function whatChanged(before, after) {
   const changed = (after.calls ?? []).find((call) => old.get(call.call_id)?.status !== call.status);
   let what = "";
   if (said) what = `it was decided elsewhere: ${choiceOf(said.id).said}`;
-  else if (changed) what = `step ${changed.n}: ${lower(callMark(changed).word)}`;
+  else if (changed) what = `step ${changed.n}: ${lower(changed.text || "its record changed")}`;
   else if (before?.run?.state !== after.run?.state) what = `it is now ${lower(stateOf(after.run).word)}`;
   return what ? `This run changed while you were reading: ${what}.` : "This run changed while you were reading.";
 }
@@ -287,6 +259,16 @@ export function problemOf(reply, { deciding = false } = {}) {
     return { text: "It is not known yet whether the decision was recorded.", safe: AGAIN, detail };
   }
   return { text: "The decision was not recorded.", safe: "Your note is kept here.", detail };
+}
+
+/** The id of the warning with which a chat says that a step waits, and back from it. */
+export function holdMark(runId, callId) {
+  return `durable-hold-${runId}-${callId}`;
+}
+
+export function heldStep(mark) {
+  const found = /^(?:message-)?durable-hold-(run_[0-9a-z]+)-(call_[0-9a-z]+)?/.exec(String(mark ?? ""));
+  return found ? { runId: found[1], callId: found[2] ?? "" } : null;
 }
 
 /** Which chats wait for a person, from Agent Zero's own push; background tasks are chats, too. */
@@ -319,6 +301,13 @@ export function notes(status) {
 export function offTitle(status) {
   return status?.why_not?.code === "off" ? "Durable Execution is off." : "Durable Execution did not start.";
 }
+
+/** What changes when a person switches it on, in three sentences. */
+export const ENABLING = [
+  "From then on, each step of a chat is written down before it starts, and its result before anything builds on it.",
+  "After a crash or a restart an unfinished chat goes on by itself from its last saved step, and what is uncertain waits for you.",
+  "Each step takes some milliseconds longer, the journal stays in a private folder of Agent Zero, and switching it off takes everything back.",
+];
 
 const OFF = {
   off: "Work is not recorded, and nothing is continued after a restart. Switch it on under Plugins.",

@@ -8,11 +8,14 @@ import { ask } from "/plugins/durable_execution/webui/stores/recovery-api.js";
 import * as dialog from "/plugins/durable_execution/webui/stores/recovery-dialog.js";
 import { form } from "/plugins/durable_execution/webui/stores/recovery-form.js";
 import * as format from "/plugins/durable_execution/webui/stores/recovery-format.js";
+import { grants } from "/plugins/durable_execution/webui/stores/recovery-grants.js";
+import * as timeline from "/plugins/durable_execution/webui/stores/recovery-timeline.js";
 
 export const PANEL = "/plugins/durable_execution/webui/main.html";
 
 const POLL_MS = 60_000;
-const TABS = ["needs_you", "all", "documents"];
+const SEARCH_MS = 250;
+const TABS = [["needs_you", "Needs you", "needs_you"], ["all", "All runs", ""], ["documents", "Documents", "in_conflict"]];
 
 const model = {
   holds: {},
@@ -31,7 +34,10 @@ const model = {
   live: "",
   alert: "",
   now: 0,
-  _wanted: "",
+  query: "",
+  searched: "",
+  _wanted: null,
+  _searching: 0,
   _listTurn: 0,
   _runTurn: 0,
   _stop: null,
@@ -50,11 +56,11 @@ const model = {
     void this.refresh();
   },
 
-  /** Open the panel from one of its doors, at a run if the door belongs to one. */
-  show(opener = null, runId = "") {
+  /** Open the panel from one of its doors, at a run, or at a step of it, if the door belongs to one. */
+  show(opener = null, runId = "", callId = "") {
     dialog.openedBy(opener);
-    if (this.phase === "idle") this._wanted = runId;
-    else if (runId) void this.select(runId);
+    if (this.phase === "idle") this._wanted = runId ? { runId, callId } : null;
+    else if (runId) void this.select(runId, callId);
     // The host's promise resolves only when the modal closes again: nothing to wait for.
     void globalThis.ensureModalOpen(PANEL);
   },
@@ -75,6 +81,7 @@ const model = {
     window.addEventListener("online", again);
     this._stop = () => {
       clearInterval(timer);
+      clearTimeout(this._searching);
       document.removeEventListener("visibilitychange", again);
       window.removeEventListener("focus", again);
       window.removeEventListener("online", again);
@@ -92,6 +99,7 @@ const model = {
     this._clearForm();
     Object.assign(this, {
       phase: "idle", view: "list", runId: "", list: null, detail: null, problem: null, live: "", alert: "", refreshing: false,
+      group: null, query: "", searched: "",
     });
   },
 
@@ -112,14 +120,50 @@ const model = {
       return;
     }
     const wanted = this._wanted;
-    this._wanted = "";
-    if (wanted) void this.select(wanted);
+    this._wanted = null;
+    if (wanted) void this.select(wanted.runId, wanted.callId);
     if (this.tab === "documents") void globalThis.Alpine?.store("recoveryDocuments")?.refresh();
-    const list = await ask("recovery_list", { tab: this.tab === "documents" ? "needs_you" : this.tab, cursor: null });
+    const list = await this._pages(turn);
     if (turn !== this._listTurn) return;
     if (list.status !== 200) return this._listFailed(list);
     this._takeList(list.body);
     if (this.view === "detail" && this.detail) await this._look();
+  },
+
+  /** The list as far as it was opened: a look at it again never takes pages away from who reads them. */
+  async _pages(turn) {
+    const shown = this.list?.items.length ?? 0;
+    let reply = await this._page(null);
+    while (reply.status === 200 && reply.body.next && reply.body.items.length < shown && turn === this._listTurn) {
+      const before = reply.body.items;
+      reply = await this._page(reply.body.next);
+      if (reply.status === 200) reply.body.items = [...before, ...reply.body.items];
+    }
+    return reply;
+  },
+
+  _page(cursor) {
+    const tab = this.tab === "documents" ? "needs_you" : this.tab;
+    return ask("recovery_list", { tab, cursor, query: tab === "all" ? this.searched : "" });
+  },
+
+  /** Look among all runs, once the typing pauses. */
+  search(words, wait = SEARCH_MS) {
+    this.query = words;
+    clearTimeout(this._searching);
+    const look = () => {
+      if (this.phase === "idle" || this.searched === words.trim()) return;
+      Object.assign(this, { searched: words.trim(), list: null });
+      void this.refresh().then(() => (this.live = `${format.plural(this.list?.items.length ?? 0, "run", "runs")} found.`));
+    };
+    if (wait) this._searching = setTimeout(look, wait);
+    else look();
+  },
+
+  get pagingLine() {
+    const shown = this.list?.items.length ?? 0;
+    if (this.searched) return this.list?.next ? `${shown} found so far` : `${format.plural(shown, "run", "runs")} found`;
+    return `${shown} of ${format.plural(this.list?.counts?.all ?? shown, "run", "runs")}`;
   },
 
   _takeList(list) {
@@ -144,7 +188,7 @@ const model = {
     if (!cursor || this.refreshing) return;
     const turn = ++this._listTurn;
     this.refreshing = true;
-    const reply = await ask("recovery_list", { tab: this.tab, cursor });
+    const reply = await this._page(cursor);
     if (turn !== this._listTurn) return;
     if (reply.status !== 200) return this._listFailed(reply);
     const items = [...this.list.items, ...reply.body.items];
@@ -154,25 +198,30 @@ const model = {
     this.live = `${format.plural(items.length, "run", "runs")} shown.`;
   },
 
+  get tabs() {
+    return TABS;
+  },
+
   async showTab(tab) {
     if (tab === this.tab) return;
-    Object.assign(this, { tab, list: null, view: "list", phase: "loading" });
+    clearTimeout(this._searching);
+    Object.assign(this, { tab, list: null, view: "list", phase: "loading", group: null, query: "", searched: "" });
     dialog.keepFocus(`rx-tab-${tab}`);
     await this.refresh();
   },
 
   /** Arrow keys, Home and End move between the tabs and open them. */
   moveTab(event) {
-    const at = TABS.indexOf(this.tab);
+    const at = TABS.findIndex(([tab]) => tab === this.tab);
     const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: TABS.length - 1 }[event.key];
     if (to === undefined) return;
     event.preventDefault();
-    const tab = TABS[(to + TABS.length) % TABS.length];
+    const [tab] = TABS[(to + TABS.length) % TABS.length];
     dialog.focusOn(`rx-tab-${tab}`);
     void this.showTab(tab);
   },
 
-  async select(runId) {
+  async select(runId, callId = "") {
     const turn = ++this._runTurn;
     this._clearForm();
     Object.assign(this, { view: "detail", runId, detail: null, unfolded: {}, allSteps: false, problem: null, alert: "", phase: "loading" });
@@ -187,7 +236,16 @@ const model = {
       return;
     }
     this._present(reply.body);
-    dialog.focusOn("rx-run-title");
+    if (callId && reply.body.calls.some((call) => call.call_id === callId)) this._openStep(callId);
+    else dialog.focusOn("rx-run-title");
+  },
+
+  /** From the chat to a step: it is open, in view, and what is asked is asked about it. */
+  _openStep(callId) {
+    this.unfolded = { ...this.unfolded, [callId]: true };
+    if (!this.rows.some((row) => row.call?.call_id === callId)) this.allSteps = true;
+    if (this.undecided.some((call) => call.call_id === callId) && this.draft.call_id !== callId) this.chooseCall(callId);
+    dialog.focusOn(`rx-row-${callId}`, "rx-run-title");
   },
 
   back() {
@@ -249,22 +307,29 @@ const model = {
     return this.decidingCall ? `Your decision about step ${this.decidingCall.n}` : "Your decision";
   },
 
-  get steps() {
-    return format.stepsShown(this.detail?.calls ?? [], this.allSteps);
+  get line() {
+    return timeline;
   },
 
-  /** How many steps are folded away. */
-  get earlier() {
-    return (this.detail?.calls ?? []).length - this.steps.length;
+  get rows() {
+    return timeline.timelineRows(this.detail, this.allSteps);
   },
 
-  showAllSteps() {
+  /** What would happen with the choice that is taken, call by call. */
+  get foreseen() {
+    const named = (call) => [format.stepName(call), format.summaryOf(call)].filter(Boolean).join(" · ");
+    return timeline.previewRows(this.option, this.detail?.calls, named);
+  },
+
+  get savedLine() {
+    const { saved_seconds = 0, saved_tokens = 0 } = this.detail?.usage ?? {};
+    const text = timeline.savedText({ times: saved_seconds || saved_tokens ? 1 : 0, ms: saved_seconds * 1000, tokens: saved_tokens });
+    return text ? `Saved results were used again: ${text}.` : "";
+  },
+
+  showAllSteps(callId) {
     this.allSteps = true;
-    dialog.focusOn(`rx-row-${this.detail?.calls[0]?.call_id}`);
-  },
-
-  mark(call) {
-    return format.callMark(call);
+    dialog.focusOn(`rx-row-${callId}`);
   },
 
   saidAbout(callId) {
@@ -292,15 +357,18 @@ const model = {
     return listed("chats", "contexts") || listed("tasks", "tasks");
   },
 
-  openChat(chatId) {
+  /** Show the chat; with a step, the place in it that says why it waits. */
+  openChat(chatId, callId = "") {
+    const runId = this.run.run_id;
     const tasks = globalThis.Alpine?.store("tasks");
     if (tasks?.tasks?.some((task) => task.id === chatId)) tasks.selectTask(chatId);
     else void globalThis.Alpine?.store("chats")?.selectChat(chatId);
     void globalThis.closeModal(PANEL);
+    if (callId) dialog.revealInChat(format.holdMark(runId, callId));
   },
 };
 
 // Getters must stay getters: copied by descriptor, not by value.
-Object.defineProperties(model, Object.getOwnPropertyDescriptors(form));
+for (const part of [form, grants]) Object.defineProperties(model, Object.getOwnPropertyDescriptors(part));
 
 export const store = createStore("recovery", model);

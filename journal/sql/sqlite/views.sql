@@ -40,6 +40,27 @@ select r.*, i.body as input_body, a.body as answer_body
  where c.run_id = :run_id
  order by r.run_id
 
+-- search_runs --
+-- Every run whose name, number, state, chat or steps have these words.
+select r.*, null as input_body, null as answer_body
+  from runs r
+ where r.parent_call_id is null and (:run_id = '' or r.run_id < :run_id)
+   and (r.title like :words escape '\' or r.run_id like :words escape '\' or r.state like :words escape '\'
+        or r.chat_id in (select value from json_each(:chats))
+        or exists (select 1 from calls c where c.run_id = r.run_id and c.name like :words escape '\'))
+ order by r.run_id desc
+ limit :most
+
+-- lives_of_run --
+-- The processes in which something of this run happened, oldest first.
+select b.boot_id, b.started_at, b.ended_at, max(e.seq) as last_seq, max(e.at) as last_at,
+       min(e.at) filter (where e.kind = 'run_claimed') as claimed_at
+  from events e
+  join boots b on b.boot_id = e.boot_id
+ where e.run_id = :run_id
+ group by b.boot_id
+ order by min(e.seq)
+
 -- step_of_run --
 -- The step that the run is at, or that its hold is about, with its number.
 select c.call_id, c.kind, c.name, a.digest as arguments_digest, a.body as arguments_body,

@@ -30,7 +30,7 @@ LOOK = """() => {
   const walker = document.createTreeWalker(document.querySelector('.rx'), NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const element = node.parentElement;
-    if (!node.data.trim() || !element.getClientRects().length || element.closest('.rx-sr, [inert], .is-old, template')) continue;
+    if (!node.data.trim() || !element.getClientRects().length || element.closest('.rx-sr, [inert], template')) continue;
     let under = [0, 0, 0];
     let opacity = 1;
     for (const one of parents(element)) {

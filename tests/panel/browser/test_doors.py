@@ -60,6 +60,23 @@ def test_the_strip_opens_its_own_run(tab: Callable[..., Panel], site: Site) -> N
     site.hold(chat, "")
 
 
+def test_a_warning_in_the_chat_leads_to_its_step_and_the_step_back_to_it(tab: Callable[..., Panel], site: Site) -> None:
+    chat = site.chat()
+    site.stage("warn", chat=chat, id="durable-hold-run_two-call_3", text=NASTY)
+    panel = tab(chat=chat)
+
+    panel.page.get_by_role("button", name="Show in Recovery").click()
+
+    panel.page.wait_for_function("document.activeElement.id === 'rx-row-call_3'")
+    panel.page.get_by_text("Your decision about step 3").wait_for()
+    assert panel.one("#rx-row-call_3").get_attribute("aria-expanded") == "true"
+    panel.page.evaluate("chat => { Alpine.store('recovery').detail.run.chat_id = chat; }", chat)
+    panel.one("#rx-call-call_3").get_by_role("button", name="Show this step in the chat").click()
+    panel.one(".rx").wait_for(state="detached")
+    panel.page.wait_for_function("document.activeElement.id === 'message-durable-hold-run_two-call_3'")
+    assert panel.one("img[src=x]").count() == 0
+
+
 def test_a_held_chat_is_not_nudged_and_the_server_is_not_asked(tab: Callable[..., Panel], site: Site) -> None:
     chat, other = site.chat(), site.chat()
     site.hold(chat, "run_push")

@@ -72,6 +72,8 @@ def off(panel: Panel, site: Site) -> None:
     panel.open()
     panel.page.get_by_role("heading", name="Durable Execution is off.").wait_for()
     panel.page.get_by_text("No decision can be made here until it is active. No run was changed.").wait_for()
+    panel.page.get_by_role("heading", name="What changes when you switch it on").wait_for()
+    assert panel.one(".rx-enable p").count() == 3
     assert panel.one(".rx-panes").is_hidden()
 
 
@@ -123,6 +125,59 @@ def interrupted(panel: Panel, site: Site) -> None:
     panel.page.get_by_role("radio", name="2", exact=True).click()
     panel.page.get_by_role("button", name="Allow 2 more attempts").wait_for()
     assert panel.one("#rx-note").is_hidden()
+
+
+def several_interrupted(panel: Panel, site: Site) -> None:
+    site.scene("push", "report", "cut_off")
+    panel.open()
+    panel.page.get_by_text("2 runs wait because a model call was cut off.").wait_for()
+    panel.page.get_by_role("button", name="Allow attempts for several").click()
+    for name in ("Weekly report (scheduled)", "Translate the manual"):
+        panel.page.get_by_role("checkbox", name=name).check()
+    site.client.call(
+        "plugins/durable_execution/recovery_grant",
+        {"run_id": "run_second", "version": 7, "call_id": "call_3", "attempts": 1, "request_id": "elsewhere"},
+    )
+    panel.page.get_by_role("button", name="Allow 1 more attempt for 2 runs").click()
+    panel.page.get_by_text("Recorded. The run continues.").wait_for()
+    panel.page.get_by_text("This run changed since it was shown. Nothing was recorded.").wait_for()
+
+
+def paged(panel: Panel, site: Site) -> None:
+    site.scene(more=[push(f"run_p{n}", f"Chat {n}", state="completed", ago=n) for n in range(1, 121)])
+    panel.open()
+    panel.one("#rx-tab-all").click()
+    panel.page.get_by_text("50 of 125 runs").wait_for()
+    panel.page.get_by_role("button", name="Show 50 more").click()
+    panel.page.get_by_text("100 of 125 runs").wait_for()
+    panel.one("#rx-search").fill("chat 11")
+    panel.page.get_by_text("11 runs found").last.wait_for()
+    panel.one("#rx-search").fill("no such words")
+    panel.page.get_by_role("heading", name="No run has these words.").wait_for()
+
+
+def over_crashes(panel: Panel, site: Site) -> None:
+    site.scene("went_on")
+    panel.open("run_long")
+    panel.page.get_by_text("Saved results were used again: reuse saved 8 s and 2,400 tokens.").wait_for()
+    titles = panel.one(".rx-break strong").all_inner_texts()
+    assert titles == ["Agent Zero ended here", "Agent Zero ended here, 3 times"]
+    panel.page.get_by_role("button", name="Show steps 1 to 4, with saved results").wait_for()
+    for word in ("Ran again", "Step error", "Confirmed", "Reconciled", "Interrupted", "Late result"):
+        assert panel.one(".rx-marks").get_by_text(word, exact=True).count() == 1, word
+
+
+def what_will_happen(panel: Panel, site: Site) -> None:
+    panel.open("run_push")
+    panel.page.get_by_text("Nothing happens before you record it.").wait_for()
+    panel.choose("Start the step over")
+    rows = panel.one(".rx-foreseen-row").all_inner_texts()
+    assert [" ".join(row.split("\n")[1:]) for row in rows] == [
+        "Steps 1 to 3 The recorded result is used. Nothing runs.",
+        "Step 4 Shell or code · git push origin main Runs again, once.",
+    ]
+    assert panel.one(".rx-then").inner_text().endswith("The run goes on with new steps.")
+    panel.one(".rx-preview").scroll_into_view_if_needed()
 
 
 def corrupt(panel: Panel, site: Site) -> None:
@@ -197,9 +252,10 @@ def long_and_hostile(panel: Panel, site: Site) -> None:
     view["run"]["reason"]["text"] = NASTY
     site.scene("push", more=[view])
     panel.open("run_nasty")
-    panel.page.get_by_role("button", name="Show 35 earlier steps with saved results").wait_for()
+    fold = panel.page.get_by_role("button", name="Show steps 1 to 35, with saved results")
+    fold.wait_for()
     assert panel.one(".rx-call").count() == 5
-    panel.page.get_by_role("button", name="Show 35 earlier steps with saved results").click()
+    fold.click()
     panel.page.wait_for_function("document.activeElement.id === 'rx-row-s1'")
     assert panel.one(".rx-call").count() == 40
     assert panel.one("#rx-run-title").inner_text().startswith(NASTY)
@@ -208,7 +264,8 @@ def long_and_hostile(panel: Panel, site: Site) -> None:
 
 
 STATES: list[Draw] = [
-    loading, empty, holds, all_runs, unreadable, unreadable_later, off, refused, restart, detail, several, interrupted,
+    loading, empty, holds, all_runs, unreadable, unreadable_later, off, refused, restart, detail, several, interrupted, several_interrupted,
+    paged, over_crashes, what_will_happen,
     corrupt, note_missing, start_over, sending, not_recorded, settled, gone, long_and_hostile,
 ]  # fmt: skip
 

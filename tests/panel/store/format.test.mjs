@@ -83,16 +83,7 @@ test("the form asks for what is missing, and for nothing else", () => {
   assert.deepEqual(format.missing({ ...draft, note: "seen", ack: true }, { needs_note: true, needs_ack: true }), {});
 });
 
-test("done and unknown differ in word and in shape", () => {
-  const done = format.callMark({ status: "saved" });
-  const unknown = format.callMark({ status: "unknown" });
-
-  assert.notEqual(done.icon, unknown.icon);
-  assert.notEqual(done.word, unknown.word);
-});
-
-test("a status that this version does not know is never shown as done", () => {
-  assert.equal(format.callMark({ status: "something_new" }).icon, format.callMark({ status: "unknown" }).icon);
+test("a state that this version does not know is never shown as done", () => {
   assert.equal(format.stateOf({ state: "something_new" }).word, "State not known");
 });
 
@@ -100,14 +91,6 @@ test("a command in a shell may outlive a restart, a model call does not", () => 
   assert.equal(format.mayStillRun({ kind: "tool", name: "code_execution_tool" }), true);
   assert.equal(format.mayStillRun({ kind: "tool", name: "search_engine" }), false);
   assert.equal(format.mayStillRun({ kind: "model", name: "" }), false);
-});
-
-test("in a long run only early saved steps are folded away", () => {
-  const calls = Array.from({ length: 20 }, (_, at) => ({ call_id: `c${at}`, status: at === 2 ? "unknown" : at === 3 ? "error" : "saved" }));
-
-  assert.deepEqual(format.stepsShown(calls, false).map((call) => call.call_id), ["c2", "c3", "c15", "c16", "c17", "c18", "c19"]);
-  assert.equal(format.stepsShown(calls, true).length, 20);
-  assert.equal(format.stepsShown(calls.slice(0, 8), false).length, 8);
 });
 
 test("arguments are plain lines, or JSON where they are nested", () => {
@@ -195,4 +178,16 @@ test("what was asked beside the steps is a line each", () => {
 
   assert.deepEqual(format.backgroundLines(detail({ background })), ["memorize fragments: Cut off by a restart and dropped."]);
   assert.deepEqual(format.backgroundLines(detail()), []);
+});
+
+test("a warning in the chat names its run and step, and only ours do", () => {
+  assert.deepEqual(format.heldStep(format.holdMark("run_01abc", "call_01def")), { runId: "run_01abc", callId: "call_01def" });
+  assert.deepEqual(format.heldStep("message-durable-hold-run_1-call_2"), { runId: "run_1", callId: "call_2" });
+  assert.deepEqual(format.heldStep("durable-hold-run_1-chat_gone"), { runId: "run_1", callId: "" });
+  assert.equal(format.heldStep("message-17"), null);
+});
+
+test("what switching it on changes is said in three sentences", () => {
+  assert.equal(format.ENABLING.length, 3);
+  for (const sentence of format.ENABLING) assert.match(sentence, /^[A-Z][^.!]*\.$/);
 });

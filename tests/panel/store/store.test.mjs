@@ -340,6 +340,127 @@ test("arrow keys move between the tabs and wrap", async () => {
   assert.equal(store.tab, "documents");
 });
 
+test("from the chat a step is opened: it is unfolded, and asked about", async () => {
+  const calls = ["k3", "k4"].map((call_id, at) => ({ call_id, n: at + 3, kind: "tool", name: "shell", status: "unknown", marks: ["held"] }));
+  host.answers.recovery_run = [200, view(12, { calls, decisions: [decision("confirmed_completed", "k3"), decision("confirmed_completed", "k4"), decision("stop", null)] })];
+  store.show(null, "r1", "k4");
+  store.open(root);
+  await settle();
+  await settle();
+
+  assert.equal(store.unfolded.k4, true);
+  assert.equal(store.draft.call_id, "k4");
+  assert.ok(host.focused.includes("rx-row-k4"));
+});
+
+test("a refresh keeps the pages that were opened", async () => {
+  const page = (from) => ({ ...listOf(...[0, 1].map((at) => ({ ...run(), run_id: `r${from + at}` }))), next: from < 4 ? String(from + 2) : null });
+  host.answers.recovery_list = (body) => [200, page(Number(body.cursor ?? 0))];
+  await opened();
+  await store.more();
+  assert.equal(store.list.items.length, 4);
+
+  await store.refresh();
+
+  assert.deepEqual(store.list.items.map((item) => item.run_id), ["r0", "r1", "r2", "r3"]);
+  assert.equal(store.list.next, "4");
+});
+
+test("a search is sent with every page, and leaves with its tab", async () => {
+  await opened();
+  await store.showTab("all");
+  store.search(" deploy ", 0);
+  await settle();
+  assert.equal(asked("recovery_list").at(-1).body.query, "deploy");
+  assert.equal(store.live, "1 run found.");
+
+  await store.showTab("needs_you");
+  assert.equal(asked("recovery_list").at(-1).body.query, "");
+  await store.showTab("all");
+  assert.equal(store.query, "");
+});
+
+test("typing asks once, when it pauses, and not at all once the panel is closed", async () => {
+  await opened();
+  await store.showTab("all");
+  const before = asked("recovery_list").length;
+  for (const words of ["d", "de", "dep"]) store.search(words);
+  assert.equal(asked("recovery_list").length, before);
+  store.close();
+  assert.equal(process.getActiveResourcesInfo().filter((name) => name === "Timeout").length, 0);
+});
+
+// ---- attempts for several runs ----
+
+const cutOff = (run_id, version = 3) => ({
+  ...run(version), run_id, title: run_id, reason: { code: "model_interrupted", text: "Cut off." }, step: { call_id: `c-${run_id}`, n: 1, of: 1, kind: "model", name: "" },
+});
+
+async function grouped(...ids) {
+  host.answers.recovery_list = [200, listOf(...ids.map((id) => cutOff(id)))];
+  await opened();
+  store.openGroup();
+}
+
+test("several cut-off model calls are allowed one by one, each with its own version and id", async () => {
+  await grouped("a", "b", "c");
+  store.group.chosen = ["a", "c"];
+  store.group.attempts = 2;
+  assert.equal(store.groupLabel, "Allow 2 more attempts for 2 runs");
+  await store.grantChosen();
+  const sent = asked("recovery_grant").map((one) => one.body);
+
+  assert.deepEqual(sent.map(({ request_id, ...body }) => body), [
+    { run_id: "a", version: 3, call_id: "c-a", attempts: 2 },
+    { run_id: "c", version: 3, call_id: "c-c", attempts: 2 },
+  ]);
+  assert.notEqual(sent[0].request_id, sent[1].request_id);
+  assert.match(store.group.outcomes.a.text, /^Recorded/);
+  assert.equal(store.group.outcomes.b, undefined);
+  assert.equal(store.live, "2 runs continue, 0 not recorded.");
+});
+
+test("one that changed meanwhile is told apart and stops no other", async () => {
+  await grouped("a", "b");
+  store.group.chosen = ["a", "b"];
+  host.answers.recovery_grant = (body) => (body.run_id === "a" ? [409, { code: "stale_version", text: "Stale.", run: null }] : [200, settled()]);
+  await store.grantChosen();
+
+  assert.match(store.group.outcomes.a.text, /changed since it was shown. Nothing was recorded/);
+  assert.match(store.group.outcomes.b.text, /^Recorded/);
+});
+
+test("after a lost answer the same request is sent again, and what is recorded is not", async () => {
+  await grouped("a", "b");
+  store.group.chosen = ["a", "b"];
+  host.answers.recovery_grant = (body) => (body.run_id === "a" ? [0, null] : [200, settled()]);
+  await store.grantChosen();
+  host.answers.recovery_grant = [200, settled()];
+  await store.grantChosen();
+  const sent = asked("recovery_grant").map((one) => one.body);
+
+  assert.deepEqual(sent.map((body) => body.run_id), ["a", "b", "a"]);
+  assert.equal(sent[0].request_id, sent[2].request_id);
+});
+
+test("nothing is chosen beforehand, and without a choice nothing is sent", async () => {
+  await grouped("a", "b");
+  await store.grantChosen();
+
+  assert.deepEqual(asked("recovery_grant"), []);
+  assert.match(store.alert, /Choose at least one run/);
+});
+
+test("a refresh under the form does not change what it will send", async () => {
+  await grouped("a", "b");
+  store.group.chosen = ["a"];
+  host.answers.recovery_list = [200, listOf(cutOff("a", 9))];
+  await store.refresh();
+  await store.grantChosen();
+
+  assert.equal(asked("recovery_grant")[0].body.version, 3);
+});
+
 test("a push that comes while the panel opens does not lose the run that was asked for", async () => {
   store.show(null, "r1");
   store.open(root);

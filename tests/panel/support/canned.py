@@ -11,6 +11,7 @@ from typing import Any
 
 NOW = 1_795_961_000_000  # 29 Nov 2026, 14:03:20 UTC
 MINUTE = 60_000
+PAGE = 50
 NASTY = '<img src=x onerror="window.__broken=1">'
 
 REASONS = {
@@ -54,6 +55,11 @@ def call(n: int, name: str, summary: str = "", *, status: str = "saved", kind: s
         "abandoned": False,
         "error": "",
         "result_text": "On branch main, nothing to commit" if status == "saved" and kind == "tool" else None,
+        "marks": {"saved": ["executed"], "error": ["executed"], "unknown": ["held"], "reused": ["executed", "reused"]}.get(
+            status, [status]
+        ),
+        "took_ms": None if ended is None else ended - at,
+        "saved": {"times": 1, "ms": 4_000, "tokens": 1_200} if status == "reused" else {"times": 0, "ms": 0, "tokens": 0},
         **more,
     }
 
@@ -68,7 +74,38 @@ def decision(choice: str, call_id: str | None, *, allowed: bool = True, reason: 
         "needs_note": choice.startswith("confirmed"),
         "needs_ack": choice == "new_attempt",
         "preview": "",
+        "steps": [],
+        "then": "",
     }
+
+
+FATES = {"confirmed_completed": "counted", "confirmed_not_completed": "runs", "new_attempt": "runs", "stop": "ended"}
+WORDS = {
+    "reused": "The recorded result is used. Nothing runs.",
+    "counted": "Counts as done. Nothing runs.",
+    "runs": "Runs again, once.",
+    "asked": "You are asked about it. Nothing runs before that.",
+    "kept": "The record stays. Nothing runs.",
+    "ended": "Nothing runs. Whether it happened stays unknown.",
+}
+
+
+def foreseen(choice: str, call_id: str | None, calls: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the service would say of a choice: saved steps are used, open ones run or are asked about."""
+    rows: list[dict[str, Any]] = []
+    for item in calls:
+        is_open = item["outcome"] == "open"
+        what = (
+            FATES.get(choice, "asked") if item["call_id"] == call_id or (choice == "stop" and is_open) else "asked" if is_open else "reused"
+        )
+        what = "kept" if choice == "stop" and not is_open else what
+        if rows and rows[-1]["what"] == what and what in ("reused", "kept"):
+            rows[-1]["to"] = item["n"]
+        else:
+            rows.append({"n": item["n"], "to": item["n"], "call_id": item["call_id"], "what": what, "text": WORDS[what]})
+    asked = next((row["n"] for row in rows if row["what"] == "asked"), None)
+    then = f"The run stays on hold until step {asked} is decided, too." if asked else "The run goes on with new steps."
+    return {"steps": rows, "then": "The run ends. The chat goes on with the saved results." if choice == "stop" else then}
 
 
 def run(run_id: str, title: str, *, state: str = "held", code: str = "outcome_unknown", version: int = 12, ago: int = 5) -> dict[str, Any]:
@@ -94,9 +131,13 @@ def view(which: dict[str, Any], calls: list[dict[str, Any]], **more: Any) -> dic
         unknown = f"step {asked[0]['n']} is still unknown." if asked else "there is nothing to go on from."
         decisions.append(decision("resume", None, allowed=which["reason"]["code"] == "crash_loop", reason=unknown))
         decisions.append(decision("stop", None))
+    for one in decisions:
+        one.update(foreseen(one["id"], one["call_id"], calls) if one["allowed"] else {})
     return {
         "run": which,
         "calls": calls,
+        "usage": {"saved_seconds": 0.0, "saved_tokens": 0},
+        "breaks": [],
         "decisions": decisions,
         "grants": [],
         "recorded": [],
@@ -128,7 +169,7 @@ def push(run_id: str = "run_push", title: str = "Deploy notes for Friday", **how
 def report() -> dict[str, Any]:
     which = run("run_report", "Weekly report (scheduled)", code="model_interrupted", version=7, ago=290)
     calls = [call(1, "", kind="model"), call(2, "search_engine", "sales of week 47"), call(3, "", kind="model", status="unknown")]
-    granted = [{"call_id": "call_3", "allowed": True, "reason": "", "most": 3}]
+    granted = [{"call_id": "call_3", "allowed": True, "reason": "", "most": 3, **foreseen("new_attempt", "call_3", calls)}]
     return view(which, calls, grants=granted, decisions=[decision("stop", None)])
 
 
@@ -172,6 +213,34 @@ def moved_on() -> dict[str, Any]:
     return view(which, [call(1, "", kind="model"), call(2, "search_engine", "trains")], restore=states)
 
 
+def cut_off(name: str = "second", title: str = "Translate the manual") -> dict[str, Any]:
+    """One more run that waits for nothing but a model call."""
+    view = report()
+    view["run"].update(run_id=f"run_{name}", title=title, chat_id=f"chat_{name}")
+    return view
+
+
+def went_on() -> dict[str, Any]:
+    """A long run over two crashes and a stop: each kind of mark, and where the processes ended."""
+    usage = {"saved_seconds": 8.0, "saved_tokens": 2_400}
+    calls = [call(n, "code_execution_tool", f"make part-{n}", status="reused" if n < 8 else "saved") for n in range(1, 9)]
+    calls += [
+        call(9, "search_engine", "release notes", status="saved", marks=["replayed"], attempts=2),
+        call(10, "code_execution_tool", "make check", status="error", error="exit code 2"),
+        call(11, "code_execution_tool", "git push", status="confirmed", text="A person said that it happened"),
+        call(12, "email_send", "to: ana@example.org", status="saved", marks=["reconciled"], text="Result saved, reused"),
+        call(13, "code_execution_tool", "sleep 600", status="interrupted", text="Interrupted by a message. It may still be running."),
+        call(14, "browser", "open page", status="saved", marks=["executed", "late"]),
+        call(15, "response", "It is done."),
+    ]
+    ends = [
+        {"after": 4, "ends": 1, "seen_at": NOW - 20 * MINUTE, "ended_at": None},
+        {"after": 11, "ends": 3, "seen_at": NOW - 9 * MINUTE, "ended_at": NOW - 8 * MINUTE},
+    ]
+    ends = [{**end, "back_at": NOW - 2 * MINUTE, "resumed_at": NOW - MINUTE} for end in ends]
+    return view(run("run_long", "Release the parts", state="completed", version=31, ago=1), calls, usage=usage, breaks=ends)
+
+
 def finished() -> dict[str, Any]:
     return view(
         run("run_done", "Rename the photos", state="completed", version=20, ago=3000),
@@ -187,6 +256,9 @@ class Canned:
         self.off = status
         self.fail: dict[str, Exception] = {}
         self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.backups = [backup("20261128T090000Z-b1b1b1", NOW - 29 * 60 * MINUTE)]
+        self.backups.append({**backup("20261101T090000Z-c1c1c1", NOW), "made_at": None, "problem": "Its manifest cannot be read."})
+        self.looked: dict[str, Any] = {"state": "none", "at": None, "part": "", "done": 0, "total": 0, "findings": []}
 
     def status(self) -> dict[str, Any]:
         self._enter("status", {})
@@ -201,14 +273,18 @@ class Canned:
         }
         return {**active, "holds": len(self._held()), **(self.off or {})}
 
-    def recovery_list(self, tab: str, cursor: str | None) -> dict[str, Any]:
-        self._enter("recovery_list", {"tab": tab, "cursor": cursor})
+    def recovery_list(self, tab: str, cursor: str | None, query: str = "") -> dict[str, Any]:
+        self._enter("recovery_list", {"tab": tab, "cursor": cursor, "query": query})
         shown = sorted(self._held(), key=lambda item: item["run"]["since"])
         if tab == "all":
             shown = sorted(self.views.values(), key=lambda item: -item["run"]["since"])
+            shown = [item for item in shown if query.casefold() in item["run"]["title"].casefold()]
+        start = int(cursor or 0)
+        after = str(start + PAGE) if len(shown) > start + PAGE else None
+        shown = shown[start : start + PAGE]
         items = [{**item["run"], "step": _step(item)} for item in shown]
         counts = {"needs_you": len(self._held()), "all": len(self.views), "resumed": 3 if self.views else 0}
-        return {"counts": counts, "items": items, "checked_at": NOW, "next": None}
+        return {"counts": counts, "items": items, "checked_at": NOW, "next": after}
 
     def documents_list(self, cursor: str | None) -> dict[str, Any]:
         """Documents are tried on the real service; here there are none."""
@@ -263,6 +339,45 @@ class Canned:
         self._move(item, "stopped" if said["selection"] == "now" else "queued")
         return copy.deepcopy(item)
 
+    def safety(self) -> dict[str, Any]:
+        self._enter("safety", {})
+        held = len(self._held())
+        text = f"New work is recorded and can go on after a restart. {held} runs wait for your decision."
+        return {
+            "health": {"level": "ok", "text": text},
+            "backend": "sqlite",
+            "schema": 4,
+            "version": "0.1.0",
+            "host": "v2.6",
+            "adapters": ["agent.AgentContext.communicate", "helpers.log.Log.log"],
+            "folder": "/a0/usr/plugin_data/durable_execution",
+            "storage": {"journal": 5_400_000, "bodies": 1_200_000, "backups": 4_100_000, "total": 10_700_000},
+            "runs": len(self.views),
+            "backups": copy.deepcopy(self.backups),
+            "doctor": copy.deepcopy(self.looked),
+            **({"health": {"level": "stopped", "text": self.off["store_problem"]}} if self.off and self.off.get("store_problem") else {}),
+        }
+
+    def doctor(self, start: bool) -> dict[str, Any]:
+        self._enter("doctor", {"start": start})
+        found = [("Python", True, "3.12.1 (3.12 or newer is needed)"), ("free space", False, NASTY), ("records", True, "all as written")]
+        findings = [{"what": what, "ok": ok, "text": text} for what, ok, text in found]
+        self.looked = {"state": "done", "at": NOW, "part": "", "done": 0, "total": 0, "findings": findings}
+        return self.safety()
+
+    def backup_make(self) -> dict[str, Any]:
+        self._enter("backup_make", {})
+        self.backups.insert(0, backup("20261129T140320Z-aaaaaa", NOW))
+        return {"made": self.backups[0]["name"], **self.safety()}
+
+    def backup_verify(self, name: str) -> dict[str, Any]:
+        self._enter("backup_verify", {"name": name})
+        return {"verified": {"name": name, "ok": True, "text": "Every part of it is what was written."}, **self.safety()}
+
+    def backup_restore(self, name: str, ack: bool) -> dict[str, Any]:
+        self._enter("backup_restore", {"name": name, "ack": ack})
+        return {"restored": {"name": name, "aside": "/a0/usr/aside", "held": 2}, **self.safety()}
+
     def elsewhere(self, run_id: str, choice: str, note: str = "Seen on the web page.") -> None:
         """The same decision in another tab."""
         item = self.views[run_id]
@@ -294,10 +409,14 @@ class Canned:
             item["decisions"] = []
 
 
+def backup(name: str, at: int) -> dict[str, Any]:
+    return {"name": name, "made_at": at, "bytes": 2_050_000, "runs": 12, "problem": ""}
+
+
 def _step(item: dict[str, Any]) -> dict[str, Any]:
     calls = item["calls"]
     at = next((one for one in calls if one["outcome"] == "open"), calls[-1])
-    return {"n": at["n"], "of": at["n"], "kind": at["kind"], "name": at["name"], "summary": at["summary"]}
+    return {"call_id": at["call_id"], "n": at["n"], "of": at["n"], "kind": at["kind"], "name": at["name"], "summary": at["summary"]}
 
 
 def failure(code: str, text: str, facts: dict[str, Any]) -> Exception:

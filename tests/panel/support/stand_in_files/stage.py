@@ -24,6 +24,8 @@ class Stage(ApiHandler):  # type: ignore[misc]
                 stage.service.elsewhere(input["run_id"], input["choice"])
             case "hold":
                 self._hold(input)
+            case "warn":
+                self._warn(input)
         return {"asked": stage.service.asked}
 
     def _hold(self, input: dict[str, Any]) -> None:
@@ -36,4 +38,11 @@ class Stage(ApiHandler):  # type: ignore[misc]
             ctx.set_output_data("_durable_execution", {"state": "held", "run_id": input["run_id"], "text": input.get("text", "")})
         else:
             ctx.output_data.pop("_durable_execution", None)
+        mark_dirty_all(reason="stage")
+
+    def _warn(self, input: dict[str, Any]) -> None:
+        from agent import AgentContext
+        from helpers.state_monitor_integration import mark_dirty_all
+
+        AgentContext.get(input["chat"]).log.log(type="warning", heading="Waiting", content=input["text"], id=input["id"])
         mark_dirty_all(reason="stage")
