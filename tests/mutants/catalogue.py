@@ -665,8 +665,8 @@ MUTANTS = (
     Mutant(
         "suspects are launched first",
         "bridge/resume.py",
-        "key=lambda run: (run.recoveries, run.run_id))",
-        "key=lambda run: (-run.recoveries, run.run_id))",
+        "run.recoveries, run.run_id))",
+        "-run.recoveries, run.run_id))",
         (LOOPS + "::test_after_an_unclean_end_the_suspect_is_the_last_and_goes_alone",),
     ),
     Mutant(

@@ -22,7 +22,7 @@ NOW = 1000
 
 
 def test_the_reviewed_policies_of_agent_zero_are_these() -> None:
-    assert set(POLICIES) == {"call_subordinate", "response", "wait"}
+    assert set(POLICIES) == {"call_subordinate", "durable_plan", "parallel", "response", "wait"}
     assert {policy.repeat.value for policy in POLICIES.values()} == {"safe"}
     assert [name for name, policy in POLICIES.items() if policy.through] == ["call_subordinate"]
 
