@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from .client import Client
 from .effects import Effect
 from .host import LiveHost
