@@ -18,7 +18,7 @@ from ..look import Look
 from .known import masker
 from .output import Output
 
-_ANSWERS_S = 15.0
+_ANSWERS_S = 10.0
 _LOOK_S = 0.1
 
 

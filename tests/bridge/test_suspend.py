@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import json
 import signal
 import subprocess
 import sys
@@ -14,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from journal.store.ownership import OwnerLock
-from refhost.model import Model, answer, prose, with_
+from refhost.model import Model, answer, prose, use, with_
 from refhost.world import World
 from tests.support.scenes import Saying, begin_effect, ended, locked, script_effect, status
 from tests.support.story import API, Panel
@@ -56,7 +54,7 @@ def grace(world: World) -> None:
     (world.plugin_folder / "config.json").write_text('{"suspend_grace_s": 1}', "utf-8")
 
 
-def test_a_model_stream_is_cut_at_once_and_asked_again_after_the_restart(world: World, model: Model) -> None:
+def test_a_model_stream_is_cut_at_once_and_asked_again_when_it_is_taken_back(world: World, model: Model) -> None:
     world.start()
     chat = begin_stream(world, model)
 
@@ -67,23 +65,34 @@ def test_a_model_stream_is_cut_at_once_and_asked_again_after_the_restart(world: 
     assert "Safe to restart" in found["text"]
     assert states(world) == ["queued"]
     assert not world.client().running(chat)
-    world.restart()
-    assert ended(world, chat) == "completed"
-    assert len(model.requests("chat")) == 2
-    assert Panel(world.client()).needs_you() == []
-
-
-def test_it_is_taken_back_and_goes_on_without_a_restart(world: World, model: Model) -> None:
-    world.start()
-    chat = begin_stream(world, model)
-    suspend(world)
-    wait_suspended(world)
-
+    world.client().send(chat, "and one more")
     assert suspend(world, "resume") == {"suspension": None, "resumed": 1}
-
     assert ended(world, chat) == "completed"
     assert status(world)["suspension"] is None
-    assert [item["content"] for item in world.client().logs(chat) if item["type"] == "user"] == [TEXT]
+    assert [item["content"] for item in world.client().logs(chat) if item["type"] == "user"] == [TEXT, "and one more"]
+    assert sum(request.prompt.count("and one more") for request in model.requests("chat")) == 1
+
+
+def test_a_turn_that_waits_for_a_person_is_launched_anew_after_a_decision(world: World, model: Model) -> None:
+    """Its coroutine stands in a hook; while all is suspended it may not go on from there."""
+    (world.plugin_folder / "config.json").write_text('{"live_unknown": "hold"}', "utf-8")
+    model.script(answer("all done"), when="result-of-a", repeat=True)
+    model.script(use("effect", arg="a", before="timeout"), when=TEXT, repeat=True)
+    world.start()
+    client, panel = world.client(), Panel(world.client())
+    chat = client.create_chat()
+    client.send(chat, TEXT)
+    detail = panel.wait_held(chat)
+    suspend(world)
+    assert wait_suspended(world)["safe"] is True
+
+    assert panel.decide(detail, "confirmed_completed", "seen outside", result_text="result-of-a").status == 200
+    assert states(world) == ["queued"]
+    assert len(model.requests("chat")) == 1
+    suspend(world, "resume")
+
+    assert ended(world, chat) == "completed"
+    assert world.effects() == ["start a"]
 
 
 def test_an_effect_that_ends_in_time_is_saved_and_nothing_begins_after_it(world: World, model: Model, gate: Path) -> None:
@@ -105,35 +114,6 @@ def test_an_effect_that_ends_in_time_is_saved_and_nothing_begins_after_it(world:
     assert len(model.requests("chat")) == 2
 
 
-def test_an_effect_that_does_not_end_is_unknown_and_waits_for_a_person(world: World, model: Model, gate: Path, grace: None) -> None:
-    script_effect(model, gate)
-    world.start()
-    chat = begin_effect(world)
-
-    suspend(world)
-    wait_suspended(world)
-    world.restart()
-
-    detail = Panel(world.client()).wait_held(chat)
-    assert detail["run"]["reason"]["code"] == "outcome_unknown"
-    Panel(world.client()).decide(detail, "confirmed_completed", "seen outside")
-    assert ended(world, chat) == "completed"
-    assert world.effects().count("start a") == 1
-
-
-def test_callers_who_wait_are_told(world: World, model: Model) -> None:
-    world.start()
-    chat = world.client().create_chat()
-    model.script(with_(prose("never"), gate="never"), when=TEXT)
-    caller = Saying(world, chat, TEXT)
-    model.wait_requests(1)
-
-    suspend(world)
-    caller.join(20)
-
-    assert "suspended" in caller.answer
-
-
 def test_a_message_that_comes_while_suspended_is_kept_and_answered_after_the_restart(world: World, model: Model) -> None:
     model.script(answer("all done"), when=TEXT)
     world.start()
@@ -150,19 +130,6 @@ def test_a_message_that_comes_while_suspended_is_kept_and_answered_after_the_res
     assert ended(world, chat) == "completed"
     assert len(model.requests("chat")) == 1
     assert [item["content"] for item in world.client().logs(chat) if item["type"] == "user"] == [TEXT]
-
-
-def test_a_message_to_a_suspended_chat_is_delivered_once(world: World, model: Model) -> None:
-    world.start()
-    chat = begin_stream(world, model)
-    suspend(world)
-    wait_suspended(world)
-    world.client().send(chat, "and one more")
-
-    suspend(world, "resume")
-
-    assert ended(world, chat) == "completed"
-    assert sum(request.prompt.count("and one more") for request in model.requests("chat")) == 1
 
 
 def test_a_decision_that_is_made_while_suspended_waits_for_the_restart(world: World, model: Model, gate: Path) -> None:
@@ -182,21 +149,6 @@ def test_a_decision_that_is_made_while_suspended_waits_for_the_restart(world: Wo
     assert ended(world, chat) == "completed"
 
 
-def test_a_turn_that_is_parked_for_a_person_stays_held(world: World, model: Model, gate: Path) -> None:
-    script_effect(model, gate)
-    world.start()
-    chat = begin_effect(world)
-    world.restart()
-    panel = Panel(world.client())
-    detail = panel.wait_held(chat)
-
-    suspend(world)
-    assert wait_suspended(world)["safe"] is True
-    suspend(world, "resume")
-
-    assert panel.wait_held(chat)["run"]["version"] == detail["run"]["version"]
-
-
 # -- the ends that announce themselves -------------------------------------------------------------
 
 
@@ -211,21 +163,6 @@ def test_a_signal_with_a_stream_open_ends_the_server_and_the_run_goes_on_at_the_
     assert ended(world, chat) == "completed"
     assert len(model.requests("chat")) == 2
     assert Panel(world.client()).all_runs()[0]["state"] == "completed"
-
-
-def test_a_signal_lets_an_effect_end(world: World, model: Model, gate: Path) -> None:
-    script_effect(model, gate)
-    world.start()
-    chat = begin_effect(world)
-
-    world.signal(signal.SIGTERM)
-    world.client().wait(lambda: status(world)["suspension"], what="the suspension")
-    gate.touch()
-
-    assert world.wait_dead() == -signal.SIGTERM
-    world.start()
-    assert ended(world, chat) == "completed"
-    assert world.effects() == ["start a", "end a"]
 
 
 def test_a_signal_with_a_command_running_ends_in_time_and_holds_it(world: World, model: Model, gate: Path, grace: None) -> None:
@@ -334,7 +271,11 @@ def command(world: World, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command_line_suspends_a_running_server_and_says_that_it_is_safe(world: World, model: Model) -> None:
+    world.data_folder.mkdir(parents=True)
+    (world.data_folder / "asked.json").write_text('{"id": "of an earlier process", "what": "suspend"}', "utf-8")
     world.start()
+    world.client().wait(lambda: not (world.data_folder / "asked.json").exists(), what="the old question to go")
+    assert status(world)["suspension"] is None
     chat = begin_stream(world, model)
 
     done = command(world, "suspend")
@@ -347,60 +288,3 @@ def test_the_command_line_suspends_a_running_server_and_says_that_it_is_safe(wor
     assert "go on" in again.stdout
     assert ended(world, chat) == "completed"
     assert [path.name for path in world.data_folder.glob("a*.json*")] == []
-
-
-def test_the_command_line_says_what_was_cut_off(world: World, model: Model, gate: Path, grace: None) -> None:
-    script_effect(model, gate)
-    world.start()
-    begin_effect(world)
-
-    done = command(world, "suspend", "--json")
-
-    facts = json.loads(done.stdout)
-    assert done.returncode == 1
-    assert (facts["server"], facts["safe"], len(facts["held"])) == (True, True, 1)
-
-
-def test_without_a_server_there_is_nothing_to_suspend(world: World) -> None:
-    world.start()
-    world.stop()
-
-    done = command(world, "suspend")
-
-    assert (done.returncode, done.stdout) == (0, "No server runs, so nothing is at work.\n")
-
-
-def test_a_question_to_a_server_that_ended_is_not_asked_of_the_next(world: World) -> None:
-    world.start()
-    world.kill()
-    (world.data_folder / "asked.json").write_text('{"id": "old", "what": "suspend"}', "utf-8")
-
-    world.start()
-    world.client().wait(lambda: not (world.data_folder / "asked.json").exists(), what="the old question to go")
-
-    assert status(world)["suspension"] is None
-
-
-@pytest.mark.parametrize("left", ["{", "[]", '{"id": 1, "what": "suspend"}', '{"id": "x", "what": "stop"}'])
-def test_a_question_that_makes_no_sense_is_not_answered(world: World, left: str) -> None:
-    world.start()
-    (world.data_folder / "asked.json").write_text(left, "utf-8")
-
-    world.client().create_chat()
-
-    assert status(world)["suspension"] is None
-
-
-def test_a_process_that_does_not_answer_is_said_to_be(world: World) -> None:
-    """Another program owns the journal: a command line of its own, or an older version."""
-    world.start()
-    world.stop()
-    lock = OwnerLock(world.data_folder / "journal.lock")
-    try:
-        done = command(world, "suspend")
-    finally:
-        lock.release()
-
-    assert done.returncode == 4
-    assert "did not answer" in done.stderr
-    assert not (world.data_folder / "asked.json").exists()
