@@ -236,5 +236,6 @@ def _end(active: Activation, session: Session, run: Run) -> None:
     ctx = session.context()
     if ctx is not None:
         notify.no_badge(ctx)
+        stopping.end_task(ctx)
         stopping.tell(active, session, ctx, hold, from_point=fresh and not was_parked)
     active.journal.end_completion(run.run_id)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 BADGE = "_durable_execution"  # in output_data; the underscore keeps it out of chat.json
+AT_WORK = "_durable_run"
 TITLE = "Durable Execution"
 HELD_ANSWER = "This chat is on hold and waits for a decision. Open Recovery in the sidebar. Nothing was repeated."
 SUSPENDED = "Agent Zero is about to restart. This chat was suspended and goes on by itself afterwards. Nothing is lost."
@@ -117,6 +118,17 @@ def suspended(session: Session) -> None:
     if ctx is not None:
         ctx.log.set_progress("Suspended: goes on by itself after the restart", 0, False)
         refresh()
+
+
+def at_work(ctx: Any, run: Run) -> None:
+    """The page offers to stop a recorded run; it reads this with the host's next push."""
+    ctx.output_data[AT_WORK] = run.run_id
+
+
+def at_rest(session: Session) -> None:
+    ctx = session.context()
+    if ctx is not None:
+        ctx.output_data.pop(AT_WORK, None)
 
 
 def released(session: Session, *, going_on: bool = True) -> None:

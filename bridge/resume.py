@@ -222,6 +222,7 @@ def _tell_stop(active: Activation, session: Session, ctx: Any) -> None:
         return
     known = [Message.of(item) for item in active.journal.inputs(run.run_id)]
     point = point_of(active, run)
+    session.messages = list(known)  # what waited is shown: a person may still send it
     as_recorded = standing.problem(ctx, point, run, known, active.journal.calls(run.run_id)) is None
     if as_recorded:
         rebuild_chat(session, point)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.decisions import RESTORABLE
 from ..journal.documents import Way, Writer
-from ..journal.errors import AckMissing, JournalError, UnknownDocument
+from ..journal.errors import AckMissing, JournalError, RunEnded, ShownChanged, StaleVersion, UnknownDocument
 from ..journal.listing import Search
-from ..journal.records import Choice, Decision, Run, Selection
+from ..journal.records import Choice, Decision, Run, RunState, Selection
 from ..journal.selections import Offer
-from . import documents, edition, notify, restoring, safekeeping, suspension, waiting
+from . import documents, edition, notify, restoring, safekeeping, suspension, turns, waiting
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -96,6 +96,33 @@ class Service:
     def recovery_decide(self, *, decision: str, **facts: Any) -> dict[str, Any]:
         run = self._active.journal.decide(Decision(choice=Choice(decision), **facts)).result(waiting.PATIENT_S)
         return self._went_on(run)
+
+    def recovery_stop(self, *, run_id: str | None, chat_id: str | None, origin: str, **facts: Any) -> dict[str, Any]:
+        """Stop without a form: whatever the run is at by now, it is what the person wants."""
+        journal = self._active.journal
+        session = self._active.sessions.get(chat_id or "")
+        run_id = run_id or (session.run.run_id if session is not None else "")
+        while journal.run(run_id).state is not RunState.STOPPED:
+            view = journal.run_view(run_id)
+            shown = next((offer for offer in view["decisions"] if offer["id"] == Choice.STOP.value), None)
+            if shown is None:
+                raise RunEnded(journal.run(run_id))
+            about: dict[str, Any] = {"run_id": run_id, "call_id": None, "version": view["run"]["version"], "shown_digest": shown["digest"]}
+            about |= {"ack": False, "result_text": None, "origin": origin}
+            try:
+                return self.recovery_decide(decision=Choice.STOP.value, **about, **facts)
+            except (StaleVersion, ShownChanged):
+                continue  # it went on meanwhile
+        return self.recovery_run(run_id)
+
+    def message_settle(self, *, action: str, run_id: str, version: int, input_id: str, origin: str) -> dict[str, Any]:
+        """A message that a Stop left over: sent now, as the next turn or into the one that runs, or not at all."""
+        journal = self._active.journal
+        if action == "discard":
+            journal.discard_input(run_id, version, input_id, origin).result(waiting.PATIENT_S)
+        else:
+            turns.send_left_over(self._active, journal.offered_input(run_id, version, input_id))
+        return self.recovery_run(run_id)
 
     def recovery_grant(self, **facts: Any) -> dict[str, Any]:
         run = self._active.journal.grant(**facts).result(waiting.PATIENT_S)

@@ -411,6 +411,7 @@ class Session:
         with self.lock:
             self.phase, self.ended_by = Phase.ENDED, why
         self.activation.drop(self)
+        notify.at_rest(self)
         self.passed_cursor()
         self.say(word)
         if self.caller_gone:

@@ -56,6 +56,15 @@ def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, f
     notify.refresh()
 
 
+def end_task(ctx: Any) -> None:
+    """Nothing of the turn goes on: neither a step that runs, nor a subordinate that would take the next message."""
+    if ctx.task is not None:
+        ctx.task.kill()
+    for agent in agents.of_chat(ctx):
+        agent.intervention = None  # the host's slot: what waits is offered, never sent by itself
+    ctx.streaming_agent, ctx.paused = None, False
+
+
 def is_told(ctx: Any, run: Run) -> bool:
     return _note_id(run) in messages.in_history(ctx)
 

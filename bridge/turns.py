@@ -10,8 +10,8 @@ import time
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from ..journal.errors import JournalError
-from ..journal.records import Input, RunState
+from ..journal.errors import JournalError, NotAllowed
+from ..journal.records import Input, InputState, RunState
 from . import deliveries, limits, messages, notify, subordinates, tasks, waiting
 from .session import Binding, Message, Phase, Session, bound, of_agent
 
@@ -37,6 +37,7 @@ async def chain_start(active: Activation, data: dict[str, Any]) -> None:
     data["args"] = (ctx, session.deepest(ctx), *data["args"][2:])  # never an agent above, which waits for it
     bound.set(Binding(session, session.generation))
     data["_durable_bound"] = bound.get()
+    notify.at_work(ctx, session.run)
 
 
 def _is_from_a_person(data: dict[str, Any]) -> bool:
@@ -103,6 +104,27 @@ def _next_turn(active: Activation, ctx: Any, message: Message) -> None:
         ctx.communicate(message.to_host())
     finally:
         active.claiming.discard(key)
+
+
+def send_left_over(active: Activation, kept: Input) -> None:
+    """A person sends a message that a Stop left over. What was discarded or sent is refused."""
+    from agent import AgentContext
+
+    ctx = AgentContext.get(kept.chat_id)
+    if ctx is None:
+        raise NotAllowed("The chat of this message is gone.")
+    key = (ctx.id, kept.input_id)
+    with active.chat_lock(ctx.id):
+        run = active.journal.run(kept.run_id)
+        if active.journal.offered_input(run.run_id, run.version, kept.input_id).state is not InputState.OFFERED:
+            raise NotAllowed("This message was discarded.")
+        message = Message.of(kept)
+        notify.bubble(ctx, message.id, message.text, message.attachments)
+        active.claiming.add(key)
+        try:
+            ctx.communicate(message.to_host())
+        finally:
+            active.claiming.discard(key)
 
 
 def monologue_start(active: Activation, data: dict[str, Any]) -> None:

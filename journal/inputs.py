@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from . import checkpoints, codec
 from .codec import Body
-from .errors import InputConflict, RunEnded, UnknownRun
+from .errors import InputConflict, NotAllowed, RunEnded, StaleVersion, UnknownRun
 from .ids import ChatId, Digest, InputId, RunId
 from .records import Admitted, Input, InputState, ResumePoint, Run
 from .runs import Scribe, by_message, create, load_any, removed_run
@@ -99,11 +99,16 @@ def keep(scribe: Scribe, run_id: RunId, input_id: InputId, body: Body) -> Input:
     """Save a message for a run that has not ended. The same message twice is one message (I5)."""
     run = load_any(scribe.tx, run_id)
     known = find(scribe.tx, run.chat_id, input_id)
-    if known is not None:
+    left_over = known if isinstance(known, Input) and known.state is InputState.OFFERED else None
+    if known is not None and left_over is None:
         return _same(known, run.chat_id, input_id, body)
     if run.state.is_final:
         raise RunEnded(run)
     seq = scribe.event("input_kept", run_id, input=input_id)
+    if left_over is not None:  # by a Stop, and a person sends it now
+        check_same(run.chat_id, input_id, left_over.digest, body)
+        scribe.tx.change("take_up_input", chat_id=run.chat_id, input_id=input_id, run_id=run_id, seq=seq, now=scribe.now)
+        return replace(left_over, run_id=run_id, seq=seq, state=InputState.WAITING)
     scribe.tx.change(
         "add_input",
         chat_id=run.chat_id,
@@ -116,6 +121,26 @@ def keep(scribe: Scribe, run_id: RunId, input_id: InputId, body: Body) -> Input:
     kept = find(scribe.tx, run.chat_id, input_id)
     assert isinstance(kept, Input)
     return kept
+
+
+def discard(scribe: Scribe, run_id: RunId, version: int, input_id: InputId, origin: str) -> Input:
+    """A person does not want a message sent that a Stop left over. Discarded twice is discarded."""
+    run, known = offered(scribe.tx, run_id, version, input_id)
+    if known.state is InputState.OFFERED:
+        scribe.tx.change("discard_input", chat_id=run.chat_id, input_id=input_id, now=scribe.now)
+        scribe.event("input_discarded", run_id, input=input_id, origin=origin)
+    return replace(known, state=InputState.DISCARDED)
+
+
+def offered(tx: Reader, run_id: RunId, version: int, input_id: InputId) -> tuple[Run, Input]:
+    """The message that was left over, as it was shown. Refused: there is none, or it was sent meanwhile."""
+    run = load_any(tx, run_id)
+    if version != run.version:
+        raise StaleVersion(run, expected=version)
+    known = find(tx, run.chat_id, input_id)
+    if not isinstance(known, Input) or known.run_id != run_id or known.state not in (InputState.OFFERED, InputState.DISCARDED):
+        raise NotAllowed("No message of this name is left over here.")
+    return run, known
 
 
 def _same(known: Run | Input, chat_id: ChatId, input_id: InputId, body: Body) -> Input:

@@ -276,6 +276,15 @@ class Journal(Reading):
         body = self._intake.facts(content)
         return self._write_sized("message", body, lambda scribe: inputs.keep(scribe, RunId(run_id), InputId(input_id), body))
 
+    def discard_input(self, run_id: str, version: int, input_id: str, origin: str) -> Future[Input]:
+        """A message that a Stop left over will not be sent."""
+        who = self.masker.text(origin)
+        return self._write(lambda scribe: inputs.discard(scribe, RunId(run_id), version, InputId(input_id), who))
+
+    def offered_input(self, run_id: str, version: int, input_id: str) -> Input:
+        """A message that a Stop left over, as it was shown; one that was discarded too."""
+        return self._store.read(lambda tx: inputs.offered(tx, RunId(run_id), version, InputId(input_id))[1])
+
     def checkpoint(self, run_id: str, token: int, point: ResumePoint, delivered: Iterable[str]) -> Future[int]:
         """Save a resume point, and which waiting messages stand in it."""
         ids = [InputId(each) for each in delivered]

@@ -90,6 +90,7 @@ _EVENTS: Mapping[str, str] = {
     "calls_abandoned": "Later records were kept, but are not part of the run any more.",
     "result_while_held": "A result came while the run was on hold.",
     "call_withheld": "A step was not started: it needs a hidden value.",
+    "input_discarded": "A message that was left over was discarded.",
     "input_kept": "A message was kept for this run.",
 }
 """Events of single steps are not listed: the timeline shows them."""

@@ -26,6 +26,7 @@ DOORS = {
     "admit": "a message is taken in as a run",
     "admit_children": "the jobs of a call are taken in as runs of their own",
     "keep_input": "a message for an unfinished run is saved",
+    "discard_input": "a message that a Stop left over will not be sent",
     "begin_call.model": "the intent of a model call",
     "begin_call.tool": "the intent of a tool call",
     "begin_call.delivery": "the intent of a reply through an integration",

@@ -177,6 +177,11 @@ def two_messages(play: Play) -> None:
     play.model.script(effect_a(play, gate=True), when=TEXT, repeat=True)
 
 
+def left_over_messages(play: Play) -> None:
+    play.model.script(answer("second answer"), when=SECOND, repeat=True)
+    gated_effect(play)
+
+
 def after_the_end(play: Play) -> None:
     play.model.script(answer("second answer"), when=SECOND, repeat=True)
     play.model.script(answer("all done"), when=TEXT, repeat=True)
@@ -306,6 +311,30 @@ def stop_by_decision(play: Play) -> None:
     if run and run["state"] not in ("completed", "stopped", "failed"):
         reply = play.panel.decide(play.panel.run(run["run_id"]), "stop")
         assert reply.status == 200, reply.text
+
+
+def left_over(play: Play, text: str) -> dict[str, Any] | None:
+    """The request that settles this message, while nobody has."""
+    runs = [run for run in play.panel.all_runs() if run["chat_id"] == CHAT]
+    for run in (play.panel.run(each["run_id"]) for each in runs):
+        for message in run["messages"]:
+            if message["text"] == text and message["state"] == "offered":
+                return {"run_id": run["run"]["run_id"], "version": run["run"]["version"], "input_id": message["input_id"]}
+    return None
+
+
+def is_left_over(text: str) -> Callable[[Play], bool]:
+    """Or was settled, in a life that did not live to say so."""
+    return lambda play: left_over(play, text) is not None or ("stop" in play.done and len(play.lives) > 1)
+
+
+def settles(text: str, action: str) -> Callable[[Play], None]:
+    def settle(play: Play) -> None:
+        found = left_over(play, text)
+        if found is not None:
+            play.client.call(API + "message_settle", {**found, "action": action})
+
+    return settle
 
 
 def nudge_if_running(play: Play) -> None:
@@ -557,6 +586,26 @@ STORIES: dict[str, Story] = {
             (FIRST, Step("edit", has_begun, edit_plan), opens_gate("edit"), Step("settle", has_conflict, settle_plan)),
             ((TEXT,), (SAVED,), *A_ONCE, (STALE,)),
             only=("finish_writing", "save_document", "settle_conflict"),
+        ),
+        Story(
+            "offered",
+            "after a stop a person sends one of the messages that waited, and discards the other",
+            left_over_messages,
+            (
+                FIRST,
+                says("second", SECOND, has_begun),
+                says("third", THIRD, lambda play: "second" in play.done),
+                Step("stop", lambda play: "third" in play.done, stop_by_decision),
+                Step("discard", is_left_over(THIRD), settles(THIRD, "discard")),
+                Step("send", lambda play: "discard" in play.done and is_left_over(SECOND)(play), settles(SECOND, "send")),
+                opens_gate("send"),
+            ),
+            ((TEXT,), ('"arg": "a"',), (SECOND,)),
+            said=(TEXT, SECOND, THIRD),
+            answers=("second answer",),
+            states=("stopped", "completed"),
+            choose=stop_chosen,
+            only=("discard_input", "admit", "stop", "decide.stop", "keep_input"),
         ),
         Story(
             "suspend",

@@ -277,6 +277,21 @@ const model = {
     this._turnedStale(view);
   },
 
+  /** A message that a Stop left over is sent or discarded by a person; the server says what became of it. */
+  async settleMessage(message, action) {
+    const { run_id, version } = this.run;
+    const reply = await ask("message_settle", { run_id, version, input_id: message.input_id, action });
+    if (this.view !== "detail" || this.runId !== run_id) return;
+    if (reply.status !== 200) {
+      this.problem = format.problemOf(reply);
+      this.alert = `${this.problem.text} ${this.problem.safe}`;
+      return;
+    }
+    this.live = action === "send" ? "The message was sent." : "The message was discarded.";
+    dialog.keepFocus("rx-messages", "rx-run-title");
+    this._present(reply.body);
+  },
+
   // ---- words -------------------------------------------------------------------------
 
   get words() {

@@ -66,3 +66,14 @@ select chat_id
   from tombstones
  where input_id = :input_id
  limit 1
+
+-- take_up_input --
+-- A message that a Stop left over is sent by a person, to another run.
+update inputs
+   set state = 'waiting', run_id = :run_id, seq = :seq, changed_at = :now
+ where chat_id = :chat_id and input_id = :input_id and state = 'offered'
+
+-- discard_input --
+update inputs
+   set state = 'discarded', changed_at = :now
+ where chat_id = :chat_id and input_id = :input_id and state = 'offered'
