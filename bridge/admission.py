@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded
 from ..journal.records import Admitted, Input, ResumePoint, Run, RunState
 from ..journal.recovery import Cut
-from . import agents, callers, deliveries, notify, paths, persons, programs, queue, settings, suspension, waiting
+from . import agents, callers, deliveries, heartbeat, notify, paths, persons, programs, queue, settings, suspension, waiting
 from .projection import Projector
 from .session import Message, Phase, Session
 
@@ -369,6 +369,8 @@ def _continue_lost(active: Activation, session: Session, ctx: Any, data: dict[st
     """The run has no coroutine any more (a nudge, or it died): this message begins a new one."""
     if persons.acting_now() != "nudge":
         persons.interrupt(active, session, ctx, "its task had ended")
+    if session.phase is Phase.RUNNING and heartbeat.is_missing(session):
+        heartbeat.hold(session)
     if session.phase is Phase.RUNNING:
         _reached(session, ctx)
         session.listen_again()

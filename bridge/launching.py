@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import Corrupt, JournalError
 from ..journal.records import Call, CallKind, HoldReason, Input, Outcome, Run, RunState
-from . import agents, messages, notify, queue, resume, stopping, turns, turnstile, waiting
+from . import agents, heartbeat, messages, notify, queue, resume, stopping, turns, turnstile, waiting
 from .session import Message, Phase, Session
 
 if TYPE_CHECKING:
@@ -139,6 +139,10 @@ async def reenter(session: Session, ctx: Any) -> Any:
 def _launch(active: Activation, session: Session) -> None:
     from agent import AgentContext
 
+    if heartbeat.is_missing(session):
+        session.passed_cursor()
+        heartbeat.hold(session)
+        return
     take_on(active, session)
     ctx = session.context()
     agent = session.deepest(ctx)

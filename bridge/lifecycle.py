@@ -24,6 +24,7 @@ from . import (
     edition,
     endings,
     errands,
+    heartbeat,
     jobs,
     launching,
     notify,
@@ -319,15 +320,25 @@ def tick(data: dict[str, Any]) -> None:
 def toggle_start(data: dict[str, Any]) -> None:
     """Switching off: running runs refuse it, held ones are named once."""
     name, enabled, scoped = _toggle(data)
-    if name != paths.PLUGIN or enabled or scoped:
+    if name != paths.PLUGIN or enabled:
         return
     try:
-        deactivate()
+        if scoped:
+            _refuse_while_at_work(*scoped)
+        else:
+            deactivate()
     except StillRunning as error:
         notify.toast("Durable Execution stays on while chats are running", error.titles)
         refusal = notify.stopped(str(error))
         refusal.__cause__ = error
         data["exception"] = refusal
+
+
+def _refuse_while_at_work(project: str, profile: str) -> None:
+    """For a project or a profile nothing is taken out of force: its agents' hooks are not called any more, also in the middle of a turn."""
+    active = anchor.active()
+    if active is not None and (running := heartbeat.of_scope(active, project, profile)):
+        raise StillRunning(_titles(active, running))
 
 
 def toggle_answered(data: dict[str, Any]) -> None:
@@ -376,10 +387,12 @@ def leave() -> None:
     anchor.forget()
 
 
-def _toggle(data: dict[str, Any]) -> tuple[str, bool, bool]:
+def _toggle(data: dict[str, Any]) -> tuple[str, bool, tuple[str, str] | None]:
+    """Which plugin is switched, on or off, and for which project or profile if not for all."""
     args, kwargs = data["args"], data["kwargs"]
     values = dict(zip(("plugin_name", "enabled", "project_name", "agent_profile"), args, strict=False)) | kwargs
-    return values["plugin_name"], bool(values["enabled"]), bool(values.get("project_name") or values.get("agent_profile"))
+    scope = str(values.get("project_name") or ""), str(values.get("agent_profile") or "")
+    return values["plugin_name"], bool(values["enabled"]), scope if any(scope) else None
 
 
 # -- off -----------------------------------------------------------------------------------

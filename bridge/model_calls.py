@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.modes import HOSTED_TOOLS
 from ..journal.records import Call, Outcome, Permission, Serve
-from . import deliveries, hosted, messages, outcomes, spending
+from . import deliveries, heartbeat, hosted, messages, outcomes, spending
 from .session import Binding, Session, bound, current_call, of_agent
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ async def call_start(active: Activation, data: dict[str, Any]) -> None:
     """Write the intent before the request goes out, or serve the recorded answer (I1)."""
     placed, binding = current_call.get(), bound.get()
     if placed is None or binding is None:
+        await heartbeat.check()
         return
     current_call.set(None)
     key, agent = placed
@@ -69,6 +70,10 @@ async def call_end(active: Activation, data: dict[str, Any]) -> None:
     outcome, value, extra = _outcome(session, data)
     _note_asked(session, call, data["result"] if outcome is Outcome.OK else None)
     await session.finish(call, outcome, value, usage=_usage(outcome, value, prompt_tokens), extra=extra)
+    try:
+        await heartbeat.check(call.call_id)
+    except Exception as silent:  # the answer is saved; the host acts on nothing of it
+        data["exception"] = silent
 
 
 def _outcome(session: Session, data: dict[str, Any]) -> tuple[Outcome, Any, dict[str, Any]]:

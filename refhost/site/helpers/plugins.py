@@ -75,9 +75,22 @@ def get_enabled_plugins(agent: Agent | None) -> list[str]:
     key = cache.determine_cache_key(agent)
     active = cache.get(ENABLED_PLUGINS_LIST_CACHE_AREA, key)
     if active is None:
-        active = [name for name in get_plugins_list() if get_toggle_state(name) == "enabled"]
+        active = [name for name in get_plugins_list() if _is_on(name, agent)]
         cache.add(ENABLED_PLUGINS_LIST_CACHE_AREA, key, active)
     return active
+
+
+def _is_on(name: str, agent: Agent | None) -> bool:
+    """What a project says counts before what is said for all."""
+    project = agent.context.get_data("project") if agent else ""
+    own = _project_folder(name, project) if project else ""
+    if own and (files.exists(own, DISABLED_FILE_NAME) or files.exists(own, ENABLED_FILE_NAME)):
+        return not files.exists(own, DISABLED_FILE_NAME)
+    return get_toggle_state(name) == "enabled"
+
+
+def _project_folder(name: str, project: str) -> str:
+    return files.get_abs_path(files.USER_DIR, "projects", project, ".a0proj", files.PLUGINS_DIR, name)
 
 
 def get_enabled_plugin_paths(agent: Agent | None, *subpaths: str) -> list[str]:
@@ -101,7 +114,8 @@ def toggle_plugin(
     agent_profile: str = "",
     clear_overrides: bool = False,
 ) -> None:
-    folder = files.get_abs_path(files.USER_DIR, files.PLUGINS_DIR, plugin_name)
+    everywhere = files.get_abs_path(files.USER_DIR, files.PLUGINS_DIR, plugin_name)
+    folder = _project_folder(plugin_name, project_name) if project_name else everywhere
     for name in (ENABLED_FILE_NAME, DISABLED_FILE_NAME):
         files.delete_file(f"{folder}/{name}")
     files.write_file(f"{folder}/{ENABLED_FILE_NAME if enabled else DISABLED_FILE_NAME}", "")

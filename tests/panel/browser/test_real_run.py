@@ -9,8 +9,9 @@ import pytest
 from playwright.sync_api import Browser
 
 from refhost import scenarios
-from refhost.model import Model
+from refhost.model import Model, answer, use
 from refhost.world import World
+from tests.support.story import API
 
 from .conftest import Panel, Site, tabs
 
@@ -115,3 +116,33 @@ def from_the_counter(tab: Callable[..., Panel]) -> Panel:
     panel.one(".rx-card").first.click()
     panel.one("#rx-form").wait_for()
     return panel
+
+
+def test_a_turn_is_stopped_in_its_chat_and_a_message_that_waited_is_sent_from_the_panel(
+    chromium: Browser, world: World, model: Model, tmp_path: Path
+) -> None:
+    model.script(use("effect", arg="a", gate=str(tmp_path / "gate")), when="Deploy it")
+    client = world.start().client()
+    chat = client.create_chat()
+    with tabs(chromium, Site(world.url, client)) as tab:
+        panel = tab(chat=chat)
+        client.send(chat, "Deploy it")
+        stop = panel.one(".durable-stop")
+        stop.wait_for()
+        client.wait(lambda: world.effects(), what="the effect to start")
+        client.send(chat, "And tell the team")
+        stop.click()
+        panel.page.get_by_role("button", name="Keep going").click()
+        stop.click()
+        panel.one(".durable-stop-ask").get_by_role("button", name="Stop").click()
+
+        panel.one(".durable-stop-root button").wait_for(state="detached")
+        assert not client.running(chat)
+        model.script(answer("The team knows."), when="And tell the team")
+        panel.page.evaluate(
+            "run => Alpine.store('recovery').show(null, run)", client.call(API + "recovery_list", {"tab": "all"})["items"][0]["run_id"]
+        )
+        panel.page.get_by_role("button", name="Send", exact=True).last.click()
+        panel.one(".bubble").filter(has_text="The team knows.").wait_for()
+
+    assert world.effects() == ["start a"]
