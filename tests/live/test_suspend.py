@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -156,3 +159,75 @@ def test_suspended_from_the_command_line(
     never.release()
     host.start()
     goes_on(client, recovery, model, chat)
+
+
+def decide_at_a_terminal(host: LiveHost, run_id: str, *words: str) -> str:
+    """`decide` needs a person: a terminal on both ends."""
+    master, slave = pty.openpty()
+    asked = [sys.executable, "-m", "journal", "decide", run_id, *words]
+    with subprocess.Popen(asked, cwd=host.plugin, stdin=slave, stdout=slave, stderr=slave) as process:
+        os.close(slave)
+        os.write(master, b"yes\n")
+        said = b""
+        with contextlib.suppress(OSError):
+            while part := os.read(master, 4096):
+                said += part
+        os.close(master)
+        assert process.wait(30) == 0, said.decode()
+    return said.decode()
+
+
+def test_decided_at_a_terminal_while_no_server_runs(
+    host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect
+) -> None:
+    chat = client.new_chat()
+    model.script(effect.gated())
+    client.send(chat, "Write the file")
+    effect.wait_for("start")
+    end(host)  # the command does not end in time: held
+    effect.let_go()
+    effect.wait_for("start", "end")
+    looked = subprocess.run(
+        [sys.executable, "-m", "journal", "runs", "--json"], cwd=host.plugin, capture_output=True, text=True, timeout=60, check=False
+    )
+    held = next(item for item in json.loads(looked.stdout)["items"] if item["chat_id"] == chat)
+
+    said = decide_at_a_terminal(host, held["run_id"], "confirmed_completed", "--note=Looked at the file.", "--result=written")
+
+    assert "goes on at the next start" in said
+    model.script(say("Done."))
+    host.start()
+    recovery.wait_state(chat, "completed")
+    assert recovery.waiting() == []
+    assert effect.lines == ["start", "end"]
+    assert "written" in model.main[-1].text
+
+
+def test_stopped_in_the_chat_it_stays_usable_and_keeps_its_history(
+    client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect
+) -> None:
+    chat = client.new_chat()
+    model.script(effect.gated())
+    client.send(chat, "Write the file")
+    effect.wait_for("start")
+    client.send(chat, "And a message that waits")
+
+    stopped = client.plugin("recovery_stop", {"chat_id": chat, "request_id": "one"}).ok()
+
+    assert stopped["run"]["state"] == "stopped"
+    client.wait_idle(chat)
+    effect.let_go()
+    model.script(say("Still here."))
+    assert client.ask(chat, "Are you there?") == "Still here."
+    last = model.main[-1]
+    assert (last.count("Write the file"), last.count("A person stopped this turn")) == (1, 1)
+    assert last.count("And a message that waits") == 0
+    kept = recovery.detail(stopped["run"]["run_id"])
+    assert [message["state"] for message in kept["messages"]] == ["offered"]
+    model.script(say("That too."))
+    message = {"run_id": kept["run"]["run_id"], "version": kept["run"]["version"], "input_id": kept["messages"][0]["input_id"]}
+    client.plugin("message_settle", {**message, "action": "send"}).ok()
+    recovery.wait_state(chat, "completed")
+    client.wait_idle(chat)
+    assert model.main[-1].count("And a message that waits") == 1
+    assert effect.lines.count("start") == 1

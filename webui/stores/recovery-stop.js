@@ -5,15 +5,17 @@ import { ask, requestId } from "/plugins/durable_execution/webui/stores/recovery
 const SAID = "The turn was stopped. Its records stay; the chat can be used.";
 const UNSURE = "It is not known whether the turn was stopped. Look in Recovery.";
 
-export const store = createStore("recoveryStop", {
+const model = {
   asked: "", // the run that was asked about: another one is asked about anew
-  run: "",
   sending: false,
 
-  /** Whether a recorded run is at work in this chat, as the host's own push says. */
-  mayStop(chat) {
-    this.run = chat?.running ? String(chat._durable_run ?? "") : "";
-    return Boolean(this.run);
+  /** The recorded run that is at work in the chat on the page, as the host's own push says; "" if there is none. */
+  get run() {
+    const Alpine = globalThis.Alpine;
+    const shown = Alpine?.store("chats")?.selected;
+    const known = [...(Alpine?.store("chats")?.contexts ?? []), ...(Alpine?.store("tasks")?.tasks ?? [])];
+    const chat = known.find((each) => each.id === shown);
+    return chat?.running ? String(chat._durable_run ?? "") : "";
   },
 
   get asks() {
@@ -34,12 +36,14 @@ export const store = createStore("recoveryStop", {
   async stop() {
     if (this.sending) return;
     this.sending = true;
-    const reply = await ask("recovery_stop", { run_id: this.run, request_id: requestId() });
+    const reply = await ask("recovery_stop", { run_id: this.asked, request_id: requestId() });
     Object.assign(this, { sending: false, asked: "" });
     if (reply.status === 200) globalThis.toastFrontendSuccess?.(SAID, "Recovery", 4, "durable-recovery", undefined, true);
     else globalThis.toastFrontendError?.(reply.body?.text || UNSURE, "Recovery", 8, "durable-recovery", undefined, true);
   },
-});
+};
+
+export const store = createStore("recoveryStop", model);
 
 /** The button that was pressed is gone: the keyboard goes on at the one that took its place. */
 function focusIn(root) {

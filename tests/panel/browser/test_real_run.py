@@ -136,7 +136,8 @@ def test_a_turn_is_stopped_in_its_chat_and_a_message_that_waited_is_sent_from_th
         stop.click()
         panel.one(".durable-stop-ask").get_by_role("button", name="Stop").click()
 
-        panel.one(".durable-stop-root button").wait_for(state="detached")
+        panel.one(".durable-stop-ask").wait_for(state="detached")
+        panel.one(".durable-stop").wait_for(state="detached")
         assert not client.running(chat)
         model.script(answer("The team knows."), when="And tell the team")
         panel.page.evaluate(
