@@ -143,7 +143,7 @@ def test_a_turn_is_stopped_in_its_chat_and_a_message_that_waited_is_sent_from_th
         panel.page.evaluate(
             "run => Alpine.store('recovery').show(null, run)", client.call(API + "recovery_list", {"tab": "all"})["items"][0]["run_id"]
         )
-        panel.page.get_by_role("button", name="Send", exact=True).last.click()
+        panel.one(".rx-left-over").get_by_role("button", name="Send").click()
         panel.one(".bubble").filter(has_text="The team knows.").wait_for()
 
     assert world.effects() == ["start a"]
