@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from refhost import scenarios
-from refhost.model import Model, answer, use
+from refhost.model import Model, answer, use, with_
 from refhost.world import World
 from tests.support.story import API
 
@@ -147,3 +147,22 @@ def test_a_turn_is_stopped_in_its_chat_and_a_message_that_waited_is_sent_from_th
         panel.one(".bubble").filter(has_text="The team knows.").wait_for()
 
     assert world.effects() == ["start a"]
+
+
+def test_everything_is_suspended_from_the_panel_and_goes_on_when_it_is_taken_back(chromium: Browser, world: World, model: Model) -> None:
+    model.script(with_(answer("Nobody hears this."), gate="never", gate_at=8), answer("The whole answer."), when="Tell me")
+    client = world.start().client()
+    chat = client.create_chat()
+    with tabs(chromium, Site(world.url, client)) as tab:
+        panel = tab(chat=chat)
+        client.send(chat, "Tell me")
+        model.wait_requests(1)
+        panel.page.evaluate("Alpine.store('recovery').show()")
+        panel.one("#rx-suspend").click()
+        panel.page.get_by_role("heading", name="Safe to restart now").wait_for()
+        assert not client.running(chat)
+        panel.one("#rx-resume").click()
+        panel.one("#rx-suspend").wait_for()
+        panel.one(".bubble").filter(has_text="The whole answer.").wait_for(state="attached")
+
+    assert len(model.requests("chat")) == 2
