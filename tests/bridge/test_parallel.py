@@ -357,3 +357,76 @@ def test_a_cancelled_job_stays_cancelled(world, model, gate):
     world.restart()
     assert Panel(world.client()).needs_you() == []
     assert world.effects() == ["start a"]
+
+
+# -- while they run -----------------------------------------------------------------------------
+
+
+def test_a_suspension_that_is_taken_back_lets_jobs_go_on_once(world, model, gate):
+    world.start()
+    model.script(use("effect", arg="s"), {**answer("late"), "gate": "never"}, answer("sub done"), when="sub one")
+    script(model, tool("a"), below("sub one"))
+    chat = begin(world)
+    client = world.client()
+    model.wait_requests(3)
+    wait_children(world, chat, "completed", "running")
+
+    client.call("plugins/durable_execution/suspend", {})
+    client.wait(lambda: client.call("plugins/durable_execution/status")["suspension"]["safe"], what="everything to be put aside")
+    client.call("plugins/durable_execution/suspend", {"action": "resume"})
+
+    assert ended(world, chat) == "completed"
+    assert told(model) == [("success", "effect a done"), ("success", "sub done")]
+    assert sorted(world.effects()) == ["end a", "end s", "start a", "start s"]
+
+
+def test_a_nudge_holds_the_parent_and_a_new_attempt_finds_its_jobs(world, model, gate):
+    world.start()
+    script(model, tool("a"), tool("b", gate=str(gate)))
+    chat = begin(world)
+    wait_children(world, chat, "completed", "running")
+    world.client().wait(lambda: "start b" in world.effects(), what="b")
+
+    world.client().nudge(chat)
+    panel = Panel(world.client())
+    view = panel.wait_held(chat)
+    gate.touch()
+    decide(world, view, "new_attempt", "Its jobs have records.")
+
+    assert ended(world, chat) == "completed"
+    assert told(model) == [("success", "effect a done"), ("success", "effect b done")]
+    assert sorted(world.effects()) == ["end a", "end b", "start a", "start b"]
+
+
+def test_a_message_to_a_worker_reaches_it_once_and_goes_on_with_it(world, model, gate):
+    world.start()
+    model.script(answer("heard"), when="look left")
+    model.script(use("effect", arg="s", gate=str(gate)), when="sub one")
+    script(model, below("sub one"))
+    chat = begin(world)
+    client = world.client()
+    client.wait(lambda: "start s" in world.effects(), what="the worker")
+    worker = root(world, chat)["children"][0]["job"]["chat_id"]
+    client.send(worker, "look left")
+
+    world.restart()
+    decide(world, held(world, 1)[1], "confirmed_completed", result_text="s is done")
+
+    assert ended(world, chat) == "completed"
+    assert told(model) == [("success", "heard")]
+    assert model.requests("chat")[-2].prompt.count("look left") == 1
+    assert world.effects() == ["start s"]
+
+
+def test_deleting_the_chat_ends_its_jobs(world, model, gate):
+    world.start()
+    background(model, tool("a", gate=str(gate)))
+    chat = begin(world)
+    assert ended(world, chat) == "completed"
+    world.client().wait(lambda: world.effects() == ["start a"], what="the effect")
+
+    world.client().remove(chat)
+
+    wait_children(world, chat, "stopped")
+    world.restart()
+    assert Panel(world.client()).needs_you() == []
