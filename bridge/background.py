@@ -54,9 +54,7 @@ def _placed(session: Session, asked: purposes.Asked) -> Purpose:
 
 async def _begin(active: Activation, session: Session, purpose: Purpose, data: dict[str, Any]) -> Proceed | Serve | Dropped | None:
     """None: the journal does not answer, and nobody waits for it here."""
-    kwargs = data["kwargs"]
-    texts = [kwargs.get("system_message", ""), kwargs.get("user_message", "")]
-    texts += [str(getattr(message, "content", message)) for message in kwargs.get("messages") or []]
+    texts = _question(data)
     same = hashlib.sha256("\0".join(map(str, texts)).encode("utf-8", "surrogatepass")).hexdigest()
     ordinal = 0 if purpose.once else session.questions.get((purpose.name, same), 0)
     session.questions[purpose.name, same] = ordinal + 1
@@ -68,6 +66,14 @@ async def _begin(active: Activation, session: Session, purpose: Purpose, data: d
 
     data[_KEY + "_size"] = facts["characters"]
     return await _patient(submit)
+
+
+def _question(data: dict[str, Any]) -> list[str]:
+    """All that is asked, however it was handed over: two questions that look alike here would get one answer."""
+    given = dict(zip(("system_message", "user_message", "messages"), data["args"][1:], strict=False)) | data["kwargs"]
+    said = [given.get("system_message") or "", given.get("user_message") or ""]
+    said += [f"{getattr(message, 'type', '')}: {getattr(message, 'content', message)}" for message in given.get("messages") or []]
+    return [str(each) for each in said]
 
 
 async def _patient[T](submit: Any) -> T | None:

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from . import codec, views
+from . import codec, grants, views
 from .errors import RecordCorrupt
 from .masking import Masker
 from .records import CallKind
@@ -22,7 +22,7 @@ TABS = ("needs_you", "all")
 
 def counts(tx: Reader, boot_id: str) -> dict[str, int]:
     row = tx.one("count_runs")
-    resumed = tx.one("count_resumed", boot_id=boot_id)
+    resumed = tx.one("count_resumed", boot_id=boot_id, by_policy=grants.POLICY)
     documents = tx.one("count_documents")
     assert row is not None
     assert documents is not None

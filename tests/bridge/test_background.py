@@ -11,6 +11,18 @@ from tests.support.scenes import calls, ended
 from tests.support.story import Panel
 
 NAME = "A name for it"
+FORGET = """
+from helpers.extension import Extension
+
+class Forget(Extension):
+    \"\"\"From the second step on the turn's own message is gone from the history, as after a compression of a very long turn.\"\"\"
+
+    def execute(self, loop_data=None, **kwargs):
+        if loop_data.iteration >= 1:
+            history, gone = self.agent.history, self.agent.last_user_message.id
+            for topic in (*history.topics, history.current):
+                topic.messages = [message for message in topic.messages if message.id != gone]
+"""
 
 
 def background(world, chat):
@@ -141,3 +153,19 @@ def test_utility_compression_that_is_cut_off_in_an_open_run_breaks_no_resume(sma
     assert prompt.count(f'"tool_result": "{"y" * 900}"') == 1
     assert world.effects().count("start a") == world.effects().count("start b") == 1
     assert model.unscripted() == []
+
+
+def test_a_message_that_was_compressed_away_does_not_come_again_as_a_new_request(world, model, gate):
+    world.add_plugin("forget", {"extensions/python/message_loop_start/_50_forget.py": FORGET})
+    model.script(use("effect", arg="a"), use("effect", arg="b", gate=str(gate)), answer("all done"))
+    client = world.start().client()
+    chat = client.create_chat()
+    client.send(chat, "please")
+    client.wait(lambda: "start b" in world.effects(), what="the second effect")
+
+    world.restart()
+    go_on(world, chat)
+
+    asked = model.requests("chat")
+    assert '"user_message": "please"' in asked[0].prompt
+    assert [request.prompt.count('"user_message": "please"') for request in asked[1:]] == [0, 0]

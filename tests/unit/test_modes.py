@@ -200,6 +200,14 @@ def test_in_mode_retry_a_cut_off_model_call_is_asked_once_more_by_itself(world: 
     assert [(row["id"], row["attempts"], row["origin"]) for row in recorded] == [("grant", 1, "interrupted_model_call: retry")]
 
 
+def test_a_run_that_was_retried_went_on_without_a_person(world: World) -> None:
+    run = admitted(world, interrupted_model_call="retry")
+    world.opened(run, model(1), extra=NO_HOSTED)
+    world.begin(goes_on(world, run), model(1), extra=NO_HOSTED)
+
+    assert world.journal.counts()["resumed"] == 1
+
+
 def test_cut_off_again_it_waits_for_a_person(world: World) -> None:
     run = admitted(world, interrupted_model_call="retry")
     world.opened(run, model(1), extra=NO_HOSTED)

@@ -14,7 +14,7 @@ select count(distinct e.run_id) as resumed
   join runs r on r.run_id = e.run_id
  where e.boot_id = :boot_id and e.kind = 'run_claimed' and r.boot_id <> :boot_id
    and not exists (select 1 from decisions d where d.run_id = e.run_id)
-   and not exists (select 1 from grants g where g.run_id = e.run_id)
+   and not exists (select 1 from grants g where g.run_id = e.run_id and g.origin <> :by_policy)
 
 -- list_held --
 select r.*, null as input_body, null as answer_body
