@@ -180,7 +180,8 @@ const model = {
     return this.editing?.id ? `durable-plan-edit-${this.editing.index}` : "durable-plan-rename";
   },
 
-  review(opener) {
+  async review(opener) {
+    if (!this.document) await this.load();
     documents.show(opener, this.document?.document_id ?? "");
   },
 

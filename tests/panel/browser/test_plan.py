@@ -129,7 +129,7 @@ def test_a_page_without_a_plan_asks_the_server_nothing_and_shows_one_quiet_butto
         panel.one("#durable-plan-toggle").wait_for()
 
     assert "Plan" in panel.one("#durable-plan-toggle").inner_text()
-    assert [url for url in sent if "document" in url] == []
+    assert [url for url in sent if "/api/plugins/" in url] == []
 
 
 def test_what_the_agent_writes_appears_while_it_works(tab: Callable[..., Panel], plan: Plan, model: Model) -> None:
