@@ -39,11 +39,8 @@ def test_a_plan_is_followed_changed_and_its_conflict_settled(client: Client, mod
     page.get_by_text("No conflict. This is what is stored.").wait_for()
 
     found = read(client, chat)
-    assert [(item["id"], item["done"]) for item in found["document"]["value"]["items"]] == [
-        ("upload", False),
-        ("build", True),
-        ("tell", False),
-    ]
+    items = [(item["id"], item["done"]) for item in found["document"]["value"]["items"]]
+    assert items == [("upload", False), ("tell", False), ("build", True)]
     assert found["waiting"] == 0
     assert tab.errors == []
 
