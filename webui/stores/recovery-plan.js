@@ -38,6 +38,7 @@ const model = {
     }
     if (JSON.stringify(marks) === JSON.stringify(this.marks)) return;
     this.marks = marks;
+    this._handFocusOn();
     this._follow();
     void globalThis.Alpine?.store("recovery")?.refresh?.(); // does nothing while the panel is closed
   },
@@ -86,11 +87,17 @@ const model = {
     Object.assign(this, { stored: document, document, waiting, phase: "ready", problem: "" });
     if (!waiting) this.late = false;
     this._keepEditing();
+    this._handFocusOn();
     if (this._reading) focusOn("durable-plan-heading");
     this._reading = false;
     if (before && before.revision !== document.revision && document.written_by === "agent") {
       this.live = `The agent changed the plan: ${edits.progress(document.value)}.`;
     }
+  },
+
+  /** The way to a conflict goes with the last conflict; the focus must not fall out of the page with it. */
+  _handFocusOn() {
+    if (!this.conflicts && document.activeElement?.classList.contains("rxp-conflict")) focusOn("durable-plan-toggle");
   },
 
   /** Somebody removed what is being edited: the words move to where they can still be used. */
