@@ -162,6 +162,8 @@ export const form = {
   },
 
   async showLatest() {
+    // Also at the same version: what was shown is not what would happen, so nothing of it stays chosen.
+    Object.assign(this.draft, { decision: "", ack: false });
     if (this.latest) this._present(this.latest);
     else await this.select(this.runId);
     this.live = "The latest state is shown. Your note is kept.";

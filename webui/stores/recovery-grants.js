@@ -61,6 +61,7 @@ export const grants = {
     const said = Object.values(group.outcomes);
     const recorded = said.filter((each) => each === RECORDED).length;
     const live = `${format.plural(recorded, "run continues", "runs continue")}, ${said.length - recorded} not recorded.`;
+    dialog.keepFocus("rx-group-close", "rx-heading");
     await this.refresh();
     this.live = live;
     dialog.keepFocus("rx-group-close", "rx-heading");

@@ -127,7 +127,7 @@ const model = {
     if (turn !== this._listTurn) return;
     if (list.status !== 200) return this._listFailed(list);
     this._takeList(list.body);
-    if (this.view === "detail" && this.detail) await this._look();
+    if (this.view === "detail" && this.detail && this.phase !== "sending") await this._look();
   },
 
   /** The list as far as it was opened: a look at it again never takes pages away from who reads them. */

@@ -62,6 +62,43 @@ def test_a_form_that_went_stale_keeps_the_note_and_clears_the_choice(panel: Pane
     assert panel.one(".rx-which").count() == 0
 
 
+def test_a_preview_that_is_not_what_would_happen_any_more_is_shown_anew(panel: Panel, site: Site) -> None:
+    """A wrong digest, at the same version: a tool's file was replaced while the person read."""
+    panel.open("run_push")
+    panel.choose("It happened")
+    panel.one("#rx-note").fill("Seen.")
+    site.fail("recovery_decide", "shown_changed", "What was shown is not what would be decided now.")
+
+    panel.submit()
+
+    panel.one("#rx-show-latest").click()
+    panel.page.get_by_text("The latest state is shown. Your note is kept.").wait_for(state="attached")
+    assert panel.one("#rx-note").input_value() == "Seen."
+    assert panel.page.evaluate("Alpine.store('recovery').draft.decision") == ""
+    panel.choose("It happened")
+    panel.submit()
+    panel.page.get_by_text("Recorded. The run continues.").first.wait_for()
+
+
+def test_several_cut_off_model_calls_are_allowed_with_the_keyboard_alone(panel: Panel, site: Site) -> None:
+    site.scene("report", "cut_off")
+    panel.open()
+    press = panel.page.keyboard.press
+    panel.one("#rx-group-open").focus()
+    press("Enter")
+    panel.page.wait_for_function("document.activeElement.id === 'rx-group-title'")
+    for _ in range(2):
+        press("Tab")
+        press("Space")
+    while "Allow 1 more attempt for 2 runs" not in str(panel.page.evaluate("document.activeElement.textContent")):
+        press("Tab")
+    press("Enter")
+
+    panel.page.get_by_text("Recorded. The run continues.").nth(1).wait_for()
+    assert sorted(said["run_id"] for said in site.asked("recovery_grant")) == ["run_report", "run_second"]
+    panel.page.wait_for_function("document.activeElement.id === 'rx-group-close'")
+
+
 def test_several_unknown_steps_are_decided_one_after_the_other(panel: Panel, site: Site) -> None:
     panel.open("run_two")
     for version in (9, 10):

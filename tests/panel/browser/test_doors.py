@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.panel.support.canned import NASTY
+from tests.panel.support.canned import NASTY, push
 
 from .conftest import PANEL, Panel, Site
 
@@ -101,9 +101,18 @@ def test_names_from_a_run_are_text_at_every_door(tab: Callable[..., Panel], site
     site.hold(chat, "run_push", NASTY, name=NASTY)
     panel = tab(chat=chat)
     panel.one(".durable-strip").wait_for()
+    site.scene(more=[push("run_push", NASTY), push("run_other", NASTY)])
     panel.open("run_push")
 
     assert NASTY in panel.one(".durable-strip").inner_text()
+    assert panel.one("#rx-run-title").inner_text() == NASTY
+    assert panel.one("#rx-card-run_other .rx-name").inner_text() == NASTY
+    panel.one("#rx-tab-all").click()
+    panel.one("#rx-search").fill("img")
+    panel.one("#rx-card-run_other").wait_for()
+    panel.close()
+    panel.page.evaluate("Alpine.store('chats').selectChat(''), Alpine.store('page').loadBanners()")
+    panel.one(".welcome").wait_for()
     assert panel.one("img[src=x]").count() == 0
     assert panel.page.evaluate("window.__broken") is None
     site.hold(chat, "", name="plain")
@@ -134,16 +143,28 @@ def test_closing_leaves_no_timer_and_no_global(tab: Callable[..., Panel]) -> Non
           const [set, clear] = [window.setInterval, window.clearInterval];
           window.setInterval = (...how) => { const id = set(...how); window.__timers.add(id); return id; };
           window.clearInterval = (id) => { window.__timers.delete(id); clear(id); };
+          const [later, never] = [window.setTimeout, window.clearTimeout];
+          window.__waits = new Set();
+          window.setTimeout = (run, ms, ...how) => {
+            const id = later((...said) => { window.__waits.delete(id); run(...said); }, ms, ...how);
+            if (String(new Error().stack).includes('durable_execution')) window.__waits.add(id);
+            return id;
+          };
+          window.clearTimeout = (id) => { window.__waits.delete(id); never(id); };
         })()"""
     )
     panel.visit()
     timers, names = panel.page.evaluate("[window.__timers.size, Object.keys(window)]")
     panel.open("run_push")
     assert panel.page.evaluate("window.__timers.size") == timers + 1
+    panel.one("#rx-tab-all").click()
+    panel.one("#rx-search").fill("words that wait for a pause")
+    assert panel.page.evaluate("window.__waits.size") == 1
 
     panel.close()
 
     assert panel.page.evaluate("[window.__timers.size, Object.keys(window)]") == [timers, names]
+    assert panel.page.evaluate("window.__waits.size") == 0
 
 
 def test_the_chat_of_a_run_can_be_opened(tab: Callable[..., Panel], site: Site) -> None:
