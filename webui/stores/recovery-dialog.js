@@ -49,6 +49,7 @@ export function leave() {
 }
 
 const MOST_FRAMES = 10;
+const FEW_FRAMES = 4;
 
 /** Focus the first of these ids, once it is drawn; the others stand in for it if it never is. */
 export function focusOn(...ids) {
@@ -62,10 +63,13 @@ export function focusOn(...ids) {
 
 /** The same, but only if what had the focus was taken away; it must never fall out of the dialog. */
 export function keepFocus(...ids) {
-  globalThis.requestAnimationFrame?.(() => {
+  // The page's framework hides an element some frames after the state that hides it.
+  const look = (frames) => {
     const at = document.activeElement;
     if (!at || at === document.body) focusNow(ids);
-  });
+    else if (frames > 0) globalThis.requestAnimationFrame?.(() => look(frames - 1));
+  };
+  globalThis.requestAnimationFrame?.(() => look(FEW_FRAMES));
 }
 
 function focusNow(ids) {

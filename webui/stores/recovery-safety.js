@@ -13,6 +13,7 @@ const LEVELS = {
   attention: { icon: "report", tone: "hold", word: "Look at this" },
   stopped: { icon: "dangerous", tone: "danger", word: "Not recording" },
 };
+const LOOKED = "The doctor has looked.";
 const PARTS = { file: "the file", references: "references", blobs: "saved values", nodes: "saved states", checkpoints: "checkpoints" };
 
 export const store = createStore("durableSafety", {
@@ -54,6 +55,7 @@ export const store = createStore("durableSafety", {
       return null;
     }
     this.problem = "";
+    if (this.view?.doctor.state === "running" && reply.body.doctor?.state === "done") this.said = LOOKED;
     if (reply.body.health) this.view = reply.body;
     this._watch(turn);
     return reply.body;
@@ -75,7 +77,7 @@ export const store = createStore("durableSafety", {
   },
 
   runDoctor() {
-    return this._do("doctor", "doctor", { start: true }, () => "The doctor is looking.");
+    return this._do("doctor", "doctor", { start: true }, ({ doctor }) => (doctor.state === "running" ? "The doctor is looking." : LOOKED));
   },
 
   makeBackup() {

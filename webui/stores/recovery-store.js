@@ -9,12 +9,12 @@ import * as dialog from "/plugins/durable_execution/webui/stores/recovery-dialog
 import { form } from "/plugins/durable_execution/webui/stores/recovery-form.js";
 import * as format from "/plugins/durable_execution/webui/stores/recovery-format.js";
 import { grants } from "/plugins/durable_execution/webui/stores/recovery-grants.js";
+import { pages } from "/plugins/durable_execution/webui/stores/recovery-pages.js";
 import * as timeline from "/plugins/durable_execution/webui/stores/recovery-timeline.js";
 
 export const PANEL = "/plugins/durable_execution/webui/main.html";
 
 const POLL_MS = 60_000;
-const SEARCH_MS = 250;
 const TABS = [["needs_you", "Needs you", "needs_you"], ["all", "All runs", ""], ["documents", "Documents", "in_conflict"]];
 
 const model = {
@@ -34,10 +34,7 @@ const model = {
   live: "",
   alert: "",
   now: 0,
-  query: "",
-  searched: "",
   _wanted: null,
-  _searching: 0,
   _listTurn: 0,
   _runTurn: 0,
   _stop: null,
@@ -130,42 +127,6 @@ const model = {
     if (this.view === "detail" && this.detail && this.phase !== "sending") await this._look();
   },
 
-  /** The list as far as it was opened: a look at it again never takes pages away from who reads them. */
-  async _pages(turn) {
-    const shown = this.list?.items.length ?? 0;
-    let reply = await this._page(null);
-    while (reply.status === 200 && reply.body.next && reply.body.items.length < shown && turn === this._listTurn) {
-      const before = reply.body.items;
-      reply = await this._page(reply.body.next);
-      if (reply.status === 200) reply.body.items = [...before, ...reply.body.items];
-    }
-    return reply;
-  },
-
-  _page(cursor) {
-    const tab = this.tab === "documents" ? "needs_you" : this.tab;
-    return ask("recovery_list", { tab, cursor, query: tab === "all" ? this.searched : "" });
-  },
-
-  /** Look among all runs, once the typing pauses. */
-  search(words, wait = SEARCH_MS) {
-    this.query = words;
-    clearTimeout(this._searching);
-    const look = () => {
-      if (this.phase === "idle" || this.searched === words.trim()) return;
-      Object.assign(this, { searched: words.trim(), list: null });
-      void this.refresh().then(() => (this.live = `${format.plural(this.list?.items.length ?? 0, "run", "runs")} found.`));
-    };
-    if (wait) this._searching = setTimeout(look, wait);
-    else look();
-  },
-
-  get pagingLine() {
-    const shown = this.list?.items.length ?? 0;
-    if (this.searched) return this.list?.next ? `${shown} found so far` : `${format.plural(shown, "run", "runs")} found`;
-    return `${shown} of ${format.plural(this.list?.counts?.all ?? shown, "run", "runs")}`;
-  },
-
   _takeList(list) {
     const before = this.list?.counts?.needs_you;
     const after = list.counts?.needs_you ?? 0;
@@ -181,21 +142,6 @@ const model = {
     this.problem = format.problemOf(reply);
     if (this.view === "list") this.phase = "error";
     this.alert = `${this.problem.text} ${this.problem.safe}`;
-  },
-
-  async more() {
-    const cursor = this.list?.next;
-    if (!cursor || this.refreshing) return;
-    const turn = ++this._listTurn;
-    this.refreshing = true;
-    const reply = await this._page(cursor);
-    if (turn !== this._listTurn) return;
-    if (reply.status !== 200) return this._listFailed(reply);
-    const items = [...this.list.items, ...reply.body.items];
-    const next = reply.body.items[0];
-    Object.assign(this, { list: { ...reply.body, items }, refreshing: false });
-    if (next) dialog.keepFocus(`rx-card-${next.run_id}`);
-    this.live = `${format.plural(items.length, "run", "runs")} shown.`;
   },
 
   get tabs() {
@@ -384,6 +330,6 @@ const model = {
 };
 
 // Getters must stay getters: copied by descriptor, not by value.
-for (const part of [form, grants]) Object.defineProperties(model, Object.getOwnPropertyDescriptors(part));
+for (const part of [form, grants, pages]) Object.defineProperties(model, Object.getOwnPropertyDescriptors(part));
 
 export const store = createStore("recovery", model);
