@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from refhost.client import Client
 from refhost.world import World
 from tests.panel.support.stand_in import build
 
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 PANEL = "/plugins/durable_execution/webui/main.html"
 ALL = ("push", "report", "two_unknown", "corrupt", "finished")
 
@@ -88,6 +90,13 @@ class Panel:
     def focused(self) -> str:
         """The id of what has the focus, or its tag."""
         return str(self.page.evaluate("document.activeElement.id || document.activeElement.tagName"))
+
+    def barriers(self) -> list[dict[str, Any]]:
+        """What axe-core says about the whole page as it is drawn now: its default rules, nothing left out."""
+        if not self.page.evaluate("typeof axe === 'object'"):
+            self.page.evaluate(AXE)
+        violations = self.page.evaluate("axe.run(document, { resultTypes: ['violations'] }).then((said) => said.violations)")
+        return [{"rule": each["id"], "where": [node["html"][:160] for node in each["nodes"]]} for each in violations]
 
     def overflow(self) -> list[str]:
         """Elements of the panel that stick out of it sideways."""

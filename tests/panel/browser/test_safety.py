@@ -9,7 +9,6 @@ import pytest
 from tests.panel.support.canned import NASTY
 
 from .conftest import Panel, Site
-from .test_axe import found
 
 pytestmark = pytest.mark.browser
 
@@ -31,7 +30,7 @@ def test_health_storage_and_versions_are_said_in_words(panel: Panel) -> None:
     facts = panel.one(".rxs-facts").inner_text()
     for words in ("v2.6", "SQLite, schema 4", "10.2 MiB: journal 5.1 MiB", "Not looked at since the start", "2 functions of Agent Zero"):
         assert words in facts, words
-    assert found(panel) == []
+    assert panel.barriers() == []
 
 
 def test_the_doctor_says_what_it_saw_as_text(panel: Panel) -> None:
@@ -43,7 +42,7 @@ def test_the_doctor_says_what_it_saw_as_text(panel: Panel) -> None:
     assert NASTY in panel.one(".rxs-findings").inner_text()
     assert panel.one(".rxs img").count() == 0
     assert "All as written, looked at" in panel.one(".rxs-facts").inner_text()
-    assert found(panel) == []
+    assert panel.barriers() == []
 
 
 def test_a_backup_is_made_verified_and_listed(panel: Panel, site: Site) -> None:
@@ -63,7 +62,7 @@ def test_a_restore_warns_first_and_needs_consent_and_can_be_left(panel: Panel, s
     button.click()
     panel.page.wait_for_function("document.activeElement.id === 'rxs-restore-title'")
     panel.page.get_by_text("Every unfinished run then waits for your decision").wait_for()
-    assert found(panel) == []
+    assert panel.barriers() == []
     panel.page.get_by_role("button", name="Put this backup back").click()
     panel.page.get_by_text("Tick the box to go on. Nothing was changed.").wait_for()
     panel.page.get_by_role("button", name="Cancel").click()
@@ -92,7 +91,7 @@ def test_while_it_is_off_three_sentences_say_what_would_change_and_only_the_stat
 
     assert panel.one(".rxs-box p").count() == 4
     assert {name for name, _ in site.stage("look")} == {"status"}
-    assert found(panel) == []
+    assert panel.barriers() == []
 
 
 @pytest.mark.parametrize("light", [False, True], ids=["dark", "light"])
@@ -103,7 +102,7 @@ def test_it_fits_and_can_be_read(tab: Callable[..., Panel], width: int, light: b
     panel.page.get_by_role("heading", name="What the doctor saw").wait_for()
 
     assert panel.page.evaluate("document.querySelector('.rxs').scrollWidth <= document.querySelector('.rxs').clientWidth + 1")
-    assert found(panel) == []
+    assert panel.barriers() == []
 
 
 def test_closing_it_leaves_nothing_that_asks(panel: Panel, site: Site) -> None:

@@ -273,11 +273,13 @@ STATES: list[Draw] = [
 @pytest.mark.parametrize(("width", "height", "light"), MODES, ids=["dark", "light", "dark-narrow", "light-narrow"])
 def test_every_state_is_drawn(tab: Callable[..., Panel], site: Site, width: int, height: int, light: bool) -> None:
     panel = tab(width, height, light=light)
+    panel.page.emulate_media(reduced_motion="reduce")
     for draw in STATES:
         site.scene()
         draw(panel, site)
         if panel.one(".rx").count():
             assert panel.overflow() == [], draw.__name__
+            assert width < 1280 or panel.barriers() == [], draw.__name__
             panel.close()
 
 
