@@ -28,6 +28,7 @@ RECOVERY, CALLS, DECISIONS = "tests/unit/test_recovery.py", "tests/unit/test_cal
 BODIES, RETENTION, RESTORED = "tests/store/test_bodies.py", "tests/store/test_retention.py", "tests/store/test_restored.py"
 COMMANDS, LOOPS = "tests/store/test_command_line.py", "tests/recovery/test_crash_loops.py"
 REPLIES = "tests/bridge/test_deliveries.py"
+CHAIN = "tests/bridge/test_subordinate_life.py"
 SCHEDULED, PROGRAMS, QUEUE = "tests/bridge/test_scheduled.py", "tests/bridge/test_programs.py", "tests/bridge/test_queue.py"
 STEPS, SUSPENDED = "tests/unit/test_steps.py", "tests/crash/test_suspended.py"
 DOCUMENTS = "tests/unit/test_documents.py"
@@ -432,6 +433,42 @@ MUTANTS = (
         '        told = any(item.seq > call.seq and not item.content["text"] and item.content["system"] for item in kept)\n',
         "        told = not kept and False\n",
         (f"{REPLIES}::test_a_refusal_is_an_answer_and_the_model_is_told_once",),
+    ),
+    # -- subordinates, several calls in one answer ----------------------------------------------
+    Mutant(
+        "every subordinate of an agent has the same path",
+        "bridge/agents.py",
+        '    return f"{key.path}.{key.step}:{key.ordinal}"\n',
+        '    return f"{key.path}.1:0"\n',
+        (f"{CHAIN}::test_a_subordinate_that_is_called_again_meets_no_older_record",),
+    ),
+    Mutant(
+        "a resume point lies below an answer with several calls",
+        "bridge/turns.py",
+        "    if not session.is_divided(agent):\n",
+        "    if agent:\n",
+        ("tests/bridge/test_native.py::test_the_calls_after_a_native_subordinate_are_made_after_a_kill_inside_it",),
+    ),
+    Mutant(
+        "a nudge makes the call of a subordinate unknown",
+        "journal/recovery.py",
+        "    return policy is not None and policy.through\n",
+        "    return False\n",
+        (f"{CHAIN}::test_a_nudge_while_the_subordinates_model_is_asked_goes_on_at_the_subordinate",),
+    ),
+    Mutant(
+        "an answer that goes up closes no call",
+        "bridge/subordinates.py",
+        '        await session.close(call, _value(data["args"][2]))\n',
+        "        pass\n",
+        ("tests/bridge/test_subordinates.py::test_a_chain_of_three_killed_in_its_deepest_tool_is_held_for_that_step_alone",),
+    ),
+    Mutant(
+        "a tool acts on an answer that is not recorded",
+        "bridge/tool_calls.py",
+        "    await session.check_asked(path)\n",
+        "",
+        ("tests/bridge/test_unrecorded.py",),
     ),
     # -- messages, history ----------------------------------------------------------------------
     Mutant(
