@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.codec import Opaque, decode, encode
 from ..journal.records import Call, Outcome, Proceed, Serve
-from . import documents, leavings, messages, outcomes, paths, policies, quiet, subordinates
+from . import carried, documents, leavings, messages, outcomes, paths, policies, quiet, subordinates
 from .projection import VOLATILE
 from .session import OpenTool, Session, of_agent, starting_call
 
@@ -189,8 +189,8 @@ async def _serve(session: Session, agent: Any, tool: Any, call: Call) -> Any:
         messages.deliver_recorded(session, agent, list(call.extra.get("delivered", [])))
         raise InterventionException()
     _show(tool, value.get("log"))
-    for key, carried in value.get("attributes", {}).items():
-        setattr(tool, key, carried)
+    for key, left in value.get("attributes", {}).items():
+        setattr(tool, key, left)
     leavings.put_back(agent, value.get("left", {}))
     return Response(message=value["message"], break_loop=value["break_loop"], additional=value["additional"])
 
@@ -205,24 +205,18 @@ def _kept(tool: Any, response: Any, before: _Before) -> dict[str, Any]:
 
 def _value(tool: Any, response: Any, before: _Before) -> dict[str, Any]:
     """What a later life needs to give this result back: the answer, the bubble, what the tool carries on."""
-    attributes = {key: value for key, value in vars(tool).items() if key not in _NOT_CARRIED and before.attributes.get(key) != id(value)}
+    changed = {key: value for key, value in vars(tool).items() if key not in _NOT_CARRIED and before.attributes.get(key) != id(value)}
+    read = carried.read_afterwards(type(tool))
     value = {
         "message": response.message,
         "break_loop": response.break_loop,
         "additional": response.additional,
         "log": _log_fields(tool),
-        "attributes": attributes if _uses_attributes(tool) else {},
+        "attributes": {key: value for key, value in changed.items() if read is None or key in read},
         "left": leavings.since(tool.agent, before.data),
     }
     needed = [value["message"], value["additional"], value["attributes"]]
     return {**value, "servable": isinstance(response.message, str) and not _has_opaque(decode(encode(needed)))}
-
-
-def _uses_attributes(tool: Any) -> bool:
-    """Only a tool with an `after_execution` of its own reads what `execute` left on it."""
-    from helpers.tool import Tool
-
-    return type(tool).after_execution is not Tool.after_execution
 
 
 def _has_opaque(value: Any) -> bool:

@@ -104,6 +104,24 @@ def test_a_nudge_while_the_subordinates_model_is_asked_goes_on_at_the_subordinat
     assert last(model).count(UP) == 1
 
 
+def test_a_restart_that_announces_itself_goes_on_at_the_subordinate_without_a_hold(world, model):
+    model.script(answer("all done"), when=UP, repeat=True)
+    model.script(prose("never heard", gate="never"), when="dig")
+    model.script(answer(UP), when="dig", repeat=True)
+    model.script(use("call_subordinate", **DELEGATION), when="please", repeat=True)
+    world.start()
+    chat = begin(world, until="")
+    model.wait_requests(2)
+
+    world.stop()
+    world.start()
+
+    assert ended(world, chat) == "completed"
+    assert outcomes(world, chat)[0] == ("A0", "call_subordinate", "ok")
+    assert {call["path"] for call in calls(world, chat)} == {"A0", "A0.1:0"}
+    assert (len(model.requests("chat")), last(model).count(UP)) == (4, 1)
+
+
 def test_a_nudge_in_a_subordinates_tool_is_held_for_that_tool_alone(world, model, gate):
     script(model, use("effect", arg="a", gate=str(gate)))
     world.start()
