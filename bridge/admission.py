@@ -18,7 +18,7 @@ from ..journal.records import Admitted, Input, ResumePoint, Run, RunState
 from ..journal.recovery import Cut
 from . import agents, callers, deliveries, heartbeat, notify, paths, persons, programs, queue, settings, suspension, waiting
 from .projection import Projector
-from .session import Message, Phase, Session
+from .session import Message, Phase, Session, bound
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -40,7 +40,7 @@ def communicate_start(active: Activation, data: dict[str, Any]) -> None:
     args, kwargs = data["args"], data["kwargs"]
     ctx = args[0]
     msg = args[1] if len(args) > 1 else kwargs["msg"]
-    key = programs.key_of_request()
+    key = "" if bound.get() is not None else programs.key_of_request()  # a turn's own coroutine is a copy of its request's context
     if not key:
         _come_in(active, ctx, msg, data)
         return

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
 from ..journal.records import HoldReason, RunState
-from . import admission, messages, notify, paths, tasks, turns, waiting
+from . import admission, messages, notify, paths, programs, tasks, turns, waiting
 from .session import Binding, Phase, Session, bound
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ def _enters(agent: Any) -> bool:
 
 def _take_in(active: Activation, agent: Any, message: Any, data: dict[str, Any]) -> None:
     """Admit the turn and bind it to this coroutine, or leave the coroutine without an error."""
-    found = tasks.of_message(active, agent.context.id, message)
+    # the coroutine is a copy of the context that launched it: the job loop's, a request's, or a turn's whose tool launches tasks
+    by_clock = bound.get() is None and (active.by_clock.get() or programs.is_tick_of_request())
+    found = tasks.of_message(active, agent.context.id, message, by_clock=by_clock)
     if found is None or (agent.context.id not in active.sessions and not paths.is_switched_on_for(agent)):
         return  # no task of the list, or not wanted here: it passes unrecorded
     task, occurrence = found

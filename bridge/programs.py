@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 BACKGROUND = "background"
 _KEY, _MOST_KEY = "Idempotency-Key", 255
-_ROUTE = "/api_message"
+_ROUTE, _TICK = "/api_message", "/scheduler_tick"
 _END_S = 30.0
 
 waiting_for: ContextVar[str] = ContextVar("durable_execution_waiting_for", default="")
@@ -82,6 +82,13 @@ def key_of_request() -> str:
     if not has_request_context() or not request.path.endswith(_ROUTE):
         return ""
     return str(request.headers.get(_KEY, "")).strip()
+
+
+def is_tick_of_request() -> bool:
+    """Whether another program's clock makes the scheduler look for what is due."""
+    from flask import has_request_context, request
+
+    return bool(has_request_context() and request.path.endswith(_TICK))
 
 
 def is_too_long(key: str) -> bool:

@@ -42,13 +42,13 @@ class Occurrence:
         return digest(self.input_id.encode())[:8]
 
 
-def of_message(active: Activation, chat_id: str, message: Any) -> tuple[Any, Occurrence] | None:
+def of_message(active: Activation, chat_id: str, message: Any, *, by_clock: bool) -> tuple[Any, Occurrence] | None:
     """The running task whose turn begins with this message, and the occurrence; None if no task claims it."""
     from helpers.task_scheduler import TaskScheduler
 
     at_work = {session.run.input_id for session in active.sessions.values()}
     for task in TaskScheduler.get().get_tasks_by_context_id(chat_id, only_running=True):
-        occurrence = Occurrence(task.uuid, task.name, _moment(task, by_clock=active.by_clock.get()))
+        occurrence = Occurrence(task.uuid, task.name, _moment(task, by_clock=by_clock))
         if task.prompt in message.message and message.system_message == [task.system_prompt] and occurrence.input_id not in at_work:
             return task, occurrence
     return None

@@ -197,6 +197,24 @@ def test_two_equal_requests_at_once_are_one_turn(world, model, gate, scripted):
     assert world.effects() == ["start a", "end a"]
 
 
+def test_a_message_that_is_queued_in_the_turn_of_a_keyed_request_is_no_repeat_of_it(world, model, gate):
+    model.script(answer("to the queued one"), when="the queued one", repeat=True)
+    model.script(answer("all done"), when="result-of-a", repeat=True)
+    model.script(use("effect", arg="a", value="result-of-a", gate=str(gate)), when=TEXT, repeat=True)
+    client = world.start().client()
+    sender = threading.Thread(target=request, args=(world, "key-5"))
+    sender.start()
+    client.wait(lambda: world.effects() == ["start a"], what="the effect to start")
+    chat = only_run(client)["chat_id"]
+
+    client.queue(chat, "the queued one")
+    gate.touch()
+    sender.join(30)
+
+    client.wait_log(chat, "response", "to the queued one")
+    assert len(Panel(client).all_runs()) == 2
+
+
 def test_a_request_without_a_key_is_as_before(world, model):
     model.script(answer("one"), answer("two"))
     world.start()
