@@ -339,6 +339,20 @@ class Canned:
         self._move(item, "stopped" if said["selection"] == "now" else "queued")
         return copy.deepcopy(item)
 
+    def recovery_stop(self, **said: Any) -> dict[str, Any]:
+        self._enter("recovery_stop", said)
+        item = self.views[said["run_id"]]  # without a form: as it is by now
+        self._move(item, "stopped")
+        return copy.deepcopy(item)
+
+    def message_settle(self, **said: Any) -> dict[str, Any]:
+        self._enter("message_settle", said)
+        return copy.deepcopy(self._at(said))
+
+    def suspend(self, action: str, origin: str) -> dict[str, Any]:
+        self._enter("suspend", {"action": action, "origin": origin})
+        return {"suspension": None, "resumed": 0}
+
     def safety(self) -> dict[str, Any]:
         self._enter("safety", {})
         held = len(self._held())
