@@ -712,15 +712,6 @@ STORIES: dict[str, Story] = {
             only=("scan", "stop", "begin_recovery"),
         ),
         Story(
-            "compressed",
-            "the history is compressed beside the turn, at every step",
-            one_effect,
-            (FIRST,),
-            ((TEXT,), *A_ONCE),
-            only=("begin_background", "finish_background", "checkpoint"),
-            env=lambda play: {"HISTORY_TOKENS": "20"},
-        ),
-        Story(
             "unservable",
             "a result that cannot be given back holds a living run",
             odd_result,
