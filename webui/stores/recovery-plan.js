@@ -5,7 +5,7 @@
 import { createStore } from "/js/AlpineStore.js";
 import { ask } from "/plugins/durable_execution/webui/stores/recovery-api.js";
 import { store as documents } from "/plugins/durable_execution/webui/stores/recovery-documents.js";
-import { focusOn } from "/plugins/durable_execution/webui/stores/recovery-dialog.js";
+import { focusOn, keepFocus } from "/plugins/durable_execution/webui/stores/recovery-dialog.js";
 import * as format from "/plugins/durable_execution/webui/stores/recovery-format.js";
 import * as edits from "/plugins/durable_execution/webui/stores/recovery-plan-edits.js";
 
@@ -24,6 +24,7 @@ const model = {
   ...blank(),
   _pending: 0,
   _reading: false,
+  _hadConflicts: false,
   _turn: 0,
   _tail: Promise.resolve(),
   _kept: {},
@@ -97,7 +98,11 @@ const model = {
 
   /** The way to a conflict goes with the last conflict; the focus must not fall out of the page with it. */
   _handFocusOn() {
-    if (!this.conflicts && document.activeElement?.classList.contains("rxp-conflict")) focusOn("durable-plan-toggle");
+    const had = this._hadConflicts;
+    this._hadConflicts = this.conflicts > 0;
+    if (!had || this.conflicts) return;
+    if (document.activeElement?.classList.contains("rxp-conflict")) focusOn("durable-plan-toggle");
+    else setTimeout(() => keepFocus("durable-plan-toggle"), 0); // it was hidden a moment ago
   },
 
   /** Somebody removed what is being edited: the words move to where they can still be used. */
