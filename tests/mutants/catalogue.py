@@ -31,10 +31,40 @@ REPLIES = "tests/bridge/test_deliveries.py"
 CHAIN = "tests/bridge/test_subordinate_life.py"
 SCHEDULED, PROGRAMS, QUEUE = "tests/bridge/test_scheduled.py", "tests/bridge/test_programs.py", "tests/bridge/test_queue.py"
 STEPS, SUSPENDED = "tests/unit/test_steps.py", "tests/crash/test_suspended.py"
+CHILDREN = "tests/unit/test_children.py"
 DOCUMENTS = "tests/unit/test_documents.py"
 ADMISSION, STATES, STORE = "tests/unit/test_admission.py", "tests/unit/test_run_states.py", "tests/store/test_sqlite.py"
 
 MUTANTS = (
+    # -- child runs -----------------------------------------------------------------------------
+    Mutant(
+        "a Stop leaves the jobs of its run at work",
+        "journal/children.py",
+        '    for row in scribe.tx.all("unfinished_below", run_id=run_id):\n        runs.stop(scribe, row["run_id"], OF_PARENT, "")\n',
+        "",
+        tests=(f"{CHILDREN}::test_stop_of_the_root_stops_what_has_not_ended_below_it",),
+    ),
+    Mutant(
+        "a call that runs again starts its jobs anew",
+        "journal/children.py",
+        "    child = known.get(input_id)\n",
+        "    child = None\n",
+        tests=(f"{CHILDREN}::test_the_same_call_finds_what_it_started_under_the_name_it_had",),
+    ),
+    Mutant(
+        "an older life of the parent starts jobs",
+        "journal/children.py",
+        "    runs.enter(scribe, run_id, token)\n",
+        "",
+        tests=(f"{CHILDREN}::test_an_older_life_of_the_parent_starts_nothing",),
+    ),
+    Mutant(
+        "a Stop of a job takes the messages of its chat",
+        "journal/sql/sqlite/inputs.sql",
+        "                    where r.chat_id = :chat_id and r.parent_call_id is null and r.state in ('queued', 'running', 'held'))",
+        "                    where false)",
+        tests=(f"{CHILDREN}::test_stop_of_a_child_leaves_its_parent_and_what_waits_for_it",),
+    ),
     # -- documents ------------------------------------------------------------------------------
     Mutant(
         "a stale write overwrites what is stored",
