@@ -48,17 +48,24 @@ export function leave() {
   }
 }
 
-const MOST_FRAMES = 10;
+const MOST_FRAMES = 120;
 const FEW_FRAMES = 4;
 
-/** Focus the first of these ids, once it is drawn; the others stand in for it if it never is. */
+/**
+ * Focus the first of these ids. Where it is not drawn yet another one stands in for it, and gives the focus on when it
+ * is, unless the person has moved on meanwhile.
+ */
 export function focusOn(...ids) {
-  const look = (frames) => {
+  const look = (frames, standIn) => {
     const first = document.getElementById(ids[0]);
-    if ((first && isVisible(first)) || frames === 0) focusNow(ids);
-    else globalThis.requestAnimationFrame?.(() => look(frames - 1));
+    const at = document.activeElement;
+    const moved = standIn && at && at !== document.body && at !== standIn;
+    if (moved) return;
+    if (first && isVisible(first)) return focusNow(ids);
+    if (!standIn) focusNow(ids.slice(1));
+    if (modal && frames > 0) globalThis.requestAnimationFrame?.(() => look(frames - 1, standIn ?? document.activeElement));
   };
-  globalThis.requestAnimationFrame?.(() => look(MOST_FRAMES));
+  globalThis.requestAnimationFrame?.(() => look(MOST_FRAMES, null));
 }
 
 /** The same, but only if what had the focus was taken away; it must never fall out of the dialog. */
