@@ -302,6 +302,8 @@ def test_wide_enough_the_list_stays_beside_the_run(tab: Callable[..., Panel]) ->
     narrow = tab(800, 900).open("run_push")
 
     assert wide.one("#rx-card-run_two").is_visible()
+    edges = "[document.querySelector('#rx-tab-documents'), document.querySelector('.rx-icon')].map((one) => one.getBoundingClientRect())"
+    assert wide.page.evaluate(f"(() => {{ const [tab, icon] = {edges}; return tab.right <= icon.left; }})()")
     assert narrow.one("#rx-card-run_two").is_hidden()
 
 
