@@ -108,7 +108,9 @@ async def run(active: Activation, original: Callable[..., Awaitable[str]], paren
         try:
             result = await _work(session, original, parent_context_id, job)
         except asyncio.CancelledError:
-            if session.phase is Phase.ENDED or active.closed:
+            if session.phase is Phase.ENDED:
+                break  # how it ended is in the record: stopped, or closed a moment before its task was ended
+            if active.closed:
                 raise
             task = asyncio.current_task()
             assert task is not None
@@ -116,7 +118,7 @@ async def run(active: Activation, original: Callable[..., Awaitable[str]], paren
             continue
         except Exception as error:
             if session.phase is Phase.ENDED:
-                raise asyncio.CancelledError from error
+                break
             if session.generation != generation:
                 continue
             await turns.close(active, session, None, error)
