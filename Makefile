@@ -12,6 +12,7 @@ EFFECTS ?=
 PAIR ?=
 POINT ?=
 PORT ?= 0
+WORKERS ?= 3
 
 run := scripts/setup.sh
 need_host = test -n "$(A0_ROOT)" && test -n "$(A0_PYTHON)" || { echo "$$needs" >&2; exit 2; }
@@ -32,8 +33,8 @@ help: ## list the targets
 demo: ## a small host with the plugin and one held run; CHECK=1 plays the story (DECISION= EFFECTS= PORT=)
 	@$(run) $(if $(CHECK),,--page )python scripts/demo.py --port "$(PORT)" --decision "$(DECISION)" --effects "$(EFFECTS)" $(if $(CHECK),--check)
 
-test: ## every test that needs no Agent Zero (ARGS= go to pytest)
-	@$(run) --browser python -m pytest $(ARGS)
+test: ## every test that needs no Agent Zero, in WORKERS= processes (ARGS= go to pytest)
+	@$(run) --browser python -m pytest -n "$(WORKERS)" $(ARGS)
 
 quick: ## the inner loop: no crash tests, no browser
 	@$(run) python -m pytest -m "not crash and not browser and not postgres and not faults" $(ARGS)
