@@ -165,6 +165,7 @@ def test_the_dialog_has_a_role_a_name_and_a_close_button_with_words(panel: Panel
 
 def test_text_alone_tells_a_screen_reader_what_is_asked(panel: Panel) -> None:
     panel.open("run_push")
+    panel.one("#rx-preview-title").wait_for()  # a part of the page with a file of its own
 
     tree = panel.one(".rx-detail").aria_snapshot()
 
