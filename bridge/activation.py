@@ -65,6 +65,7 @@ class Activation:
     launches: Turnstile = field(init=False)
     on_release: Callable[[Run], None] = field(init=False)
     on_served: Callable[[], None] = field(init=False)  # the web server answers
+    on_put_back: Callable[[str], dict[str, Any]] = field(init=False)  # a person wants this backup in the journal's place
     _chat_locks: dict[str, threading.RLock] = field(default_factory=dict)
     _tasks: set[Any] = field(default_factory=set)
 

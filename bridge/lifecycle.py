@@ -88,6 +88,7 @@ def _make(*, live: bool) -> Activation:
     active = Activation(journal, verdict.label, pins, live, edition.CODE, config, HANDLERS, *files, _undo_log())
     active.on_release = lambda run: jobs.released(active, run)
     active.on_served = lambda: _served(active)
+    active.on_put_back = put_back
     journal.permission_now = lambda call: policies.permission_now(active, call)
     try:
         active.late = overrides.install(paths.ROOT / "overrides", _Journaled(), active.undo)

@@ -145,11 +145,9 @@ class Service:
         return {"verified": safekeeping.verify(name), **self.safety()}
 
     def backup_restore(self, name: str, ack: bool) -> dict[str, Any]:
-        from . import lifecycle
-
         if not ack:
             raise AckMissing
-        return lifecycle.put_back(name)
+        return self._active.on_put_back(name)
 
     # -- documents ------------------------------------------------------------------------------
 
