@@ -220,6 +220,12 @@ class _Journaled:
     check_silence = staticmethod(deliveries.check_silence)
 
     @staticmethod
+    def server_made() -> None:
+        active = anchor.active()
+        if active is not None:
+            restarts.watch(active)
+
+    @staticmethod
     def before_restart() -> None:
         restarts.before_restart()
 

@@ -22,7 +22,7 @@ _LOOK_S = 0.02
 
 
 def watch(active: Activation) -> None:
-    """Stand before the end of the web server. It exists once its port answers; one that works differently is left alone."""
+    """Stand before the end of the web server, from its making on or from the switch on; one that works differently is left alone."""
     from helpers import process
 
     server = getattr(process.get_server(None), "_server", None)

@@ -1,8 +1,14 @@
-"""helpers.process.reload: before the server starts over, everything that runs is put aside.
+"""helpers.process: the server is watched from its making on, and before it starts over everything that runs is put aside.
 
-Why a hook is not enough: the function has no extension point, and outside a container it replaces the process image
-at once. It is looked up on its module at each restart, so one swapped attribute covers it.
+Why a hook is not enough: neither function has an extension point. Between the moment in which the port answers and a
+later look at the server a turn can begin and a signal can come; and outside a container `reload` replaces the process
+image at once. Both are looked up on their module each time, so one swapped attribute covers each.
 """
+
+
+def set_server(original, server):
+    original(server)
+    journaled.server_made()  # noqa: F821 - passed in
 
 
 def reload(original):

@@ -165,6 +165,37 @@ def test_a_signal_with_a_stream_open_ends_the_server_and_the_run_goes_on_at_the_
     assert Panel(world.client()).all_runs()[0]["state"] == "completed"
 
 
+LATE_LOOK = """
+import socket, sys, time
+
+real = socket.create_connection
+
+
+def look(address, *args, **kwargs):
+    while f"--port={address[1]}" in sys.argv:
+        time.sleep(1)
+    return real(address, *args, **kwargs)
+
+
+socket.create_connection = look
+"""
+
+
+def test_a_signal_right_after_the_port_opens_puts_aside_too(world: World, model: Model, tmp_path: Path) -> None:
+    """On a busy machine a turn runs before a thread of ours finds that the port answers; here it never finds out."""
+    inject = tmp_path / "late_look.py"
+    inject.write_text(LATE_LOOK, "utf-8")
+    world.start(inject=inject)
+    chat = begin_stream(world, model)
+
+    world.signal(signal.SIGTERM)
+
+    assert world.wait_dead() == -signal.SIGTERM
+    world.start()
+    assert ended(world, chat) == "completed"
+    assert len(model.requests("chat")) == 2
+
+
 def test_a_signal_with_a_command_running_ends_in_time_and_holds_it(world: World, model: Model, gate: Path, grace: None) -> None:
     script_effect(model, gate)
     world.start()
