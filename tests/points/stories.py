@@ -466,6 +466,14 @@ STORIES: dict[str, Story] = {
         Story(
             "job", "a job of `parallel`, which is a run of its own and for which its parent waits", one_job, (FIRST,), ((TEXT,), *A_ONCE)
         ),
+        Story(
+            "job_again",
+            "a job of `parallel` is taken on where its record ends, after a kill",
+            one_job,
+            (FIRST,),
+            ((TEXT,), *A_ONCE),
+            before=("job.begun:1",),
+        ),
         Story("model_error", "a model that answers with an error", refused_by_the_model, (FIRST,), ((TEXT,), (NO_ANSWER,)), effects={}),
         Story(
             "intervention",
@@ -537,6 +545,16 @@ STORIES: dict[str, Story] = {
             ((TEXT,), *A_ONCE),
             said=(f"## Task:\n{TEXT}",),
             env=lambda play: {"JOB_LOOP_SECONDS": "0.2"},
+        ),
+        Story(
+            "scheduled_again",
+            "the turn of a task goes on after a kill and hands its result in",
+            one_effect,
+            (Step("task", lambda play: True, make_task),),
+            ((TEXT,), *A_ONCE),
+            said=(f"## Task:\n{TEXT}",),
+            env=lambda play: {"JOB_LOOP_SECONDS": "0.2"},
+            before=("finish_call.tool.answered:1",),
         ),
         Story(
             "queued",
