@@ -64,7 +64,6 @@ class Service:
             "changed": active.changed,
             "suspension": suspension.view(active),
             "protected_from_next_message": sorted(active.unprotected),
-            "unrecorded": [],
         }
 
     def recovery_list(self, tab: str, cursor: str | None, query: str = "") -> dict[str, Any]:

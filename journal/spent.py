@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import codec
+from . import codec, timeline
 from .errors import RecordCorrupt
 from .ids import RunId
 from .masking import Masker
@@ -25,6 +25,13 @@ _OPEN = {True: ("running", "Running now"), False: ("interrupted", "Cut off. It i
 def view(tx: Reader, run_id: RunId, boot_id: str, masker: Masker) -> dict[str, Any]:
     rows = tx.all("spent_of_run", run_id=run_id)
     return {"background": [_background(row, boot_id, masker) for row in rows if _is_background(row)], "usage": _usage(rows)}
+
+
+def saved(times: int, took_ms: int | None, usage: object) -> dict[str, int]:
+    """What was not done again because a record was given back: how often, milliseconds, tokens."""
+    used = _figures(usage)
+    tokens = 0 if used is None else used["input_tokens"] + used["output_tokens"]
+    return {"times": times, "ms": times * (took_ms or 0), "tokens": times * tokens}
 
 
 def _is_background(row: Row) -> bool:
@@ -51,9 +58,10 @@ def _background(row: Row, boot_id: str, masker: Masker) -> dict[str, Any]:
 
 def _usage(rows: list[Row]) -> dict[str, Any]:
     total: dict[str, Any] = {"calls": 0, "background_calls": 0, "input_tokens": 0, "output_tokens": 0, "cost": None}
-    total |= {"estimated": False, "not_known": 0, "saved_seconds": 0.0, "saved_tokens": 0}
+    total |= {"estimated": False, "not_known": 0, "saved": {"times": 0, "ms": 0, "tokens": 0}}
     for row in rows:
-        used = _used(row)
+        usage = _usage_of(row)
+        used = _figures(usage)
         if row["kind"] in (CallKind.MODEL.value, CallKind.UTILITY.value):
             total["background_calls" if _is_background(row) else "calls"] += 1
             total["not_known"] += row["attempts"] - (used is not None)  # what was cut off was perhaps paid for
@@ -63,18 +71,21 @@ def _usage(rows: list[Row]) -> dict[str, Any]:
             total["estimated"] |= used["estimated"]
             if used["cost"] is not None:
                 total["cost"] = (total["cost"] or 0.0) + used["cost"]
-        if row["served"] and row["ended_at"] is not None:
-            total["saved_seconds"] += row["served"] * (row["ended_at"] - row["started_at"]) / 1000
-            total["saved_tokens"] += row["served"] * (used["input_tokens"] + used["output_tokens"] if used else 0)
-    return {**total, "saved_seconds": round(total["saved_seconds"], 1)}
+        outcome = None if row["outcome"] is None else Outcome(row["outcome"])
+        kept = saved(row["served"], timeline.took(outcome, row["started_at"], row["ended_at"]), usage)
+        total["saved"] = {name: total["saved"][name] + figure for name, figure in kept.items()}
+    return total
 
 
-def _used(row: Row) -> dict[str, Any] | None:
-    """The figures of one call; None where nobody noted any that can be read."""
+def _usage_of(row: Row) -> object:
     try:
-        usage = None if row["usage"] is None else codec.decode(row["usage"])
+        return None if row["usage"] is None else codec.decode(row["usage"])
     except RecordCorrupt:
         return None
+
+
+def _figures(usage: object) -> dict[str, Any] | None:
+    """The figures of one call; None where nobody noted any that can be read."""
     if not isinstance(usage, dict):
         return None
     figures = {name: _figure(usage.get(name)) for name in ("input_tokens", "output_tokens", "cost")}

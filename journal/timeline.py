@@ -1,4 +1,4 @@
-"""How a run went, for a person: what became of each call, what reuse saved, where processes ended and the run went on.
+"""How a run went, for a person: what became of each call, how long it took, where processes ended and the run went on.
 
 Reads only, decides nothing. The words stand in the page; here stand the facts.
 """
@@ -47,25 +47,9 @@ def _mark(call: Call, run: Run, boot_id: str, asked: Collection[CallId]) -> str:
     return "replayed" if call.attempts > 1 else "executed"
 
 
-def took(call: Call) -> int | None:
-    """Milliseconds from the intent of the last attempt to its result."""
-    return None if call.ended_at is None or call.outcome is Outcome.CONFIRMED else max(0, call.ended_at - call.started_at)
-
-
-def saved(all_calls: Sequence[Call]) -> dict[str, int]:
-    """What was not done again because records were served: how often, milliseconds, tokens."""
-    served = [call for call in all_calls if call.served]
-    return {
-        "times": sum(call.served for call in served),
-        "ms": sum(call.served * (took(call) or 0) for call in served),
-        "tokens": sum(call.served * tokens(call) for call in served),
-    }
-
-
-def tokens(call: Call) -> int:
-    """What was noted for this call; 0 where nobody noted anything."""
-    counted = [(call.usage or {}).get(name) for name in ("input_tokens", "output_tokens")]
-    return sum(number for number in counted if type(number) is int and number > 0)
+def took(outcome: Outcome | None, started_at: int, ended_at: int | None) -> int | None:
+    """Milliseconds from the intent of the last attempt to its result; a person's word took none."""
+    return None if ended_at is None or outcome is Outcome.CONFIRMED else max(0, ended_at - started_at)
 
 
 def breaks(tx: Reader, run_id: RunId, all_calls: Sequence[Call]) -> list[dict[str, Any]]:

@@ -200,6 +200,7 @@ def call_view(
     if waits and call.outcome is None:
         status, text = "running", "Waits for its jobs, which have records of their own"
     arguments = masker.mask(call.arguments).value
+    took = timeline.took(call.outcome, call.started_at, call.ended_at)
     return {
         "call_id": call.call_id,
         "n": number,
@@ -214,8 +215,8 @@ def call_view(
         "evidence": [*_evidence(call), *(_beside(row, masker) for row in kept)],
         "at": call.started_at,
         "ended_at": call.ended_at,
-        "took_ms": timeline.took(call),
-        "saved": timeline.saved([call]),
+        "took_ms": took,
+        "saved": spent.saved(call.served, took, call.usage),
         "attempts": call.attempts,
         "abandoned": call.abandoned,
         "error": masker.text(call.error),

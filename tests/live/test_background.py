@@ -50,4 +50,4 @@ def test_a_resumed_run_names_its_chat_once_and_memorizes_once(
     assert usage["calls"] == 2
     assert usage["background_calls"] == sum(map(len, found.values()))
     assert usage["input_tokens"] > 100
-    assert usage["saved_tokens"] > 0
+    assert usage["saved"]["tokens"] > 0

@@ -144,8 +144,7 @@ def test_usage_counts_each_call_once_and_says_what_reuse_saved(world: World) -> 
         "cost": 0.5,
         "estimated": True,
         "not_known": 0,
-        "saved_seconds": 3.0,
-        "saved_tokens": 110,
+        "saved": {"times": 1, "ms": 3000, "tokens": 110},
     }
 
 

@@ -179,7 +179,7 @@ export function plural(n, one, many) {
   return `${n} ${n === 1 ? one : many}`;
 }
 
-/** What a run took, and what reuse saved; empty while nothing is known. */
+/** What a run took; empty while nothing is known. */
 export function usageText(detail) {
   const used = detail?.usage;
   const calls = (used?.calls ?? 0) + (used?.background_calls ?? 0);
@@ -188,9 +188,7 @@ export function usageText(detail) {
   const tokens = used.input_tokens + used.output_tokens;
   const parts = [plural(calls, "model call", "model calls"), `${about}${tokens.toLocaleString("en")} tokens`];
   if (Number.isFinite(used.cost)) parts.push(`cost ${used.cost.toFixed(4)}`);
-  const saved = used.saved_seconds > 0 ? [`${used.saved_seconds} s`] : [];
-  if (used.saved_tokens > 0) saved.push(`${about}${used.saved_tokens.toLocaleString("en")} tokens`);
-  return `${parts.join(", ")}.${saved.length ? ` Reuse saved ${saved.join(" and ")}.` : ""}`;
+  return `${parts.join(", ")}.`;
 }
 
 /** What was asked beside the steps, one line each. */
@@ -293,7 +291,6 @@ export function notes(status) {
   const late = status?.protected_from_next_message?.length ?? 0;
   if (late === 1) found.push("1 running chat is protected from its next message.");
   if (late > 1) found.push(`${late} running chats are protected from their next message.`);
-  if (status?.unrecorded?.length) found.push(`Not recorded yet: ${status.unrecorded.join("; ")}.`);
   return found;
 }
 

@@ -283,8 +283,8 @@ const model = {
   },
 
   get savedLine() {
-    const { saved_seconds = 0, saved_tokens = 0 } = this.detail?.usage ?? {};
-    const text = timeline.savedText({ times: saved_seconds || saved_tokens ? 1 : 0, ms: saved_seconds * 1000, tokens: saved_tokens });
+    const used = this.detail?.usage;
+    const text = timeline.savedText(used?.saved, used?.estimated);
     return text ? `Saved results were used again: ${text}.` : "";
   },
 

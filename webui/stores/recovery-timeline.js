@@ -51,15 +51,15 @@ function pair(ms, large, one, small, two) {
   return `${Math.floor(ms / large)} ${one}${rest ? ` ${rest} ${two}` : ""}`;
 }
 
-function cost({ ms, tokens }) {
-  const parts = [ms >= 50 ? duration(ms) : "", tokens ? `${tokens.toLocaleString("en-GB")} tokens` : ""].filter(Boolean);
+function cost({ ms, tokens }, about) {
+  const parts = [ms >= 50 ? duration(ms) : "", tokens ? `${about}${tokens.toLocaleString("en-GB")} tokens` : ""].filter(Boolean);
   return parts.join(" and ");
 }
 
 /** What reuse saved, for one step or for a run; empty where nothing was used again. */
-export function savedText(saved) {
+export function savedText(saved, estimated = false) {
   if (!saved?.times) return "";
-  const what = cost(saved);
+  const what = cost(saved, estimated ? "about " : "");
   return what ? `reuse saved ${what}` : "";
 }
 

@@ -91,14 +91,12 @@ def restart(panel: Panel, site: Site) -> None:
             "restart_needed": True,
             "store_problem": "The disk is full.",
             "masking_problem": "No list.",
-            "unrecorded": ["scheduled tasks"],
         },
     )
     panel.open()
     panel.page.get_by_text("Agent Zero must restart before new work is recorded.").wait_for()
     panel.page.get_by_text("The journal cannot be written right now: The disk is full.").wait_for()
     panel.page.get_by_text("New secrets may be written down as they are: No list.").wait_for()
-    panel.page.get_by_text("Not recorded yet: scheduled tasks.").wait_for()
 
 
 def detail(panel: Panel, site: Site) -> None:

@@ -162,15 +162,12 @@ test("the reason that the plugin is off is said once", () => {
   assert.equal(format.offText(status), "A host function differs.");
 });
 
-test("what a run took is one line, and says where it is an estimate and what reuse saved", () => {
-  const usage = { calls: 2, background_calls: 1, input_tokens: 12000, output_tokens: 400, cost: null, saved_seconds: 0, saved_tokens: 0 };
+test("what a run took is one line, and says where it is an estimate", () => {
+  const usage = { calls: 2, background_calls: 1, input_tokens: 12000, output_tokens: 400, cost: null };
 
   assert.equal(format.usageText(detail()), "");
   assert.equal(format.usageText(detail({ usage: { ...usage, estimated: true } })), "3 model calls, about 12,400 tokens.");
-  assert.equal(
-    format.usageText(detail({ usage: { ...usage, estimated: false, cost: 0.0125, saved_seconds: 4.2, saved_tokens: 900 } })),
-    "3 model calls, 12,400 tokens, cost 0.0125. Reuse saved 4.2 s and 900 tokens.",
-  );
+  assert.equal(format.usageText(detail({ usage: { ...usage, estimated: false, cost: 0.0125 } })), "3 model calls, 12,400 tokens, cost 0.0125.");
 });
 
 test("what was asked beside the steps is a line each", () => {

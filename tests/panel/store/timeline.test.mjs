@@ -40,6 +40,7 @@ test("a step says how long it took and what reuse saved", () => {
   assert.equal(timeline.lineOf(reused), "Result saved, reused · took 4 s · reuse saved 8 s and 2,400 tokens");
   assert.equal(timeline.savedText({ times: 0, ms: 0, tokens: 0 }), "");
   assert.equal(timeline.savedText({ times: 1, ms: 3, tokens: 0 }), "");
+  assert.equal(timeline.savedText({ times: 1, ms: 3, tokens: 900 }, true), "reuse saved about 900 tokens");
 });
 
 test("a short run shows every step", () => {

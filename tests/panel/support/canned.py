@@ -136,7 +136,7 @@ def view(which: dict[str, Any], calls: list[dict[str, Any]], **more: Any) -> dic
     return {
         "run": which,
         "calls": calls,
-        "usage": {"saved_seconds": 0.0, "saved_tokens": 0},
+        "usage": {"saved": {"times": 0, "ms": 0, "tokens": 0}},
         "breaks": [],
         "decisions": decisions,
         "grants": [],
@@ -222,7 +222,7 @@ def cut_off(name: str = "second", title: str = "Translate the manual") -> dict[s
 
 def went_on() -> dict[str, Any]:
     """A long run over two crashes and a stop: each kind of mark, and where the processes ended."""
-    usage = {"saved_seconds": 8.0, "saved_tokens": 2_400}
+    usage = {"saved": {"times": 2, "ms": 8_000, "tokens": 2_400}}
     calls = [call(n, "code_execution_tool", f"make part-{n}", status="reused" if n < 8 else "saved") for n in range(1, 9)]
     calls += [
         call(9, "search_engine", "release notes", status="saved", marks=["replayed"], attempts=2),
@@ -269,7 +269,6 @@ class Canned:
             "backend": "sqlite",
             "schema": 1,
             "version": "0.1.0",
-            "unrecorded": [],
         }
         return {**active, "holds": len(self._held()), **(self.off or {})}
 
