@@ -104,8 +104,8 @@ async def _send(
     finally:
         _heard.reset(token)
     silent = next((error for error in heard if outcomes.proves_nothing(error)), None)
-    if silent is not None and active.is_on:
-        return type(silent).__name__, None
+    if silent is not None:  # switched off by hand meanwhile: the call stays unknown, and the host goes on as ever
+        return (type(silent).__name__, None) if active.is_on else (None, returned)
     if returned == sender.sent:
         await session.finish(call, Outcome.OK, {"returned": returned, "text": _said(heard)}, extra={})
         if heard and (shown := session.context()) is not None:

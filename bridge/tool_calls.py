@@ -7,6 +7,7 @@ journaled is masked again. Nothing between the effect and its result's commit ma
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from ..journal.codec import Opaque, decode, encode
 from ..journal.records import Call, Outcome, Proceed, Serve
 from . import carried, documents, leavings, messages, outcomes, paths, policies, quiet, subordinates
 from .projection import VOLATILE
-from .session import OpenTool, Session, of_agent, starting_call
+from .session import OpenTool, Session, bound, of_agent, starting_call
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -134,9 +135,13 @@ async def _live(
         value = {"progress": progress, "log": _log_fields(tool)}
         await session.finish(step.call, Outcome.INTERRUPTED, value, extra={"delivered": list(session.just_delivered)})
         raise
-    except Exception as error:
-        if not outcomes.proves_nothing(error) or not active.is_on:
+    except (Exception, asyncio.CancelledError) as error:
+        if _is_ending(error):
+            raise
+        if not outcomes.proves_nothing(error):
             await session.finish(step.call, Outcome.ERROR, outcomes.describe(error), extra={})
+            raise
+        if not active.is_on:  # switched off by hand during the effect: the call stays unknown
             raise
         if session.mode.holds_live:
             await session.hold_open(step.call, HELD.format(why=_why(error)))
@@ -154,6 +159,14 @@ async def _live(
         return Response(message=await documents.finish(session, step.call, carrier.draft, kept), break_loop=False)
     await session.finish(step.call, Outcome.OK, _kept(tool, response, before), extra={})
     return response
+
+
+def _is_ending(error: BaseException) -> bool:
+    """Somebody ends this task. A cancellation that nobody asked it for comes from inside the tool, like a lost connection."""
+    if not isinstance(error, asyncio.CancelledError):
+        return False
+    task, binding = asyncio.current_task(), bound.get()
+    return task is None or task.cancelling() > 0 or binding is None or not binding.is_current
 
 
 def _unservable(call: Call) -> str:

@@ -237,3 +237,15 @@ def test_a_response_tool_that_came_later_is_not_the_recorded_one(world, model):
 
     assert hold_with_another_file(world, model, "response", change) == "outcome_unknown"
     assert Path(world.data_folder, "journal.db").exists()
+
+
+def test_a_cancellation_inside_a_tool_that_nobody_asked_for_proves_nothing(world, model):
+    world.start()
+    model.script(use("effect", arg="a", raises="cancelled"), answer("all done"), repeat=True)
+    client = world.client()
+    chat = client.create_chat()
+
+    assert client.say(chat, "please") == "all done"
+
+    assert [(c["status"], c["attempts"]) for c in calls(world, chat) if c["name"] == "effect"] == [("unknown", 1)]
+    assert "may have happened" in model.requests("chat")[1].prompt

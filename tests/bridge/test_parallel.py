@@ -430,3 +430,14 @@ def test_deleting_the_chat_ends_its_jobs(world, model, gate):
     wait_children(world, chat, "stopped")
     world.restart()
     assert Panel(world.client()).needs_you() == []
+
+
+def test_a_cancellation_inside_a_job_that_nobody_asked_for_is_told_to_the_agent(world, model):
+    world.start()
+    script(model, tool("a", raises="cancelled"), tool("b"))
+
+    chat = begin(world)
+
+    assert ended(world, chat) == "completed"
+    assert [state for state, _ in told(model)] == ["success", "success"]
+    assert "may have happened" in told(model)[0][1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from refhost.model import answer
+from refhost.model import answer, use
 from tests.support.scenes import Saying, begin_effect, calls, ended, errors, hold_in_effect, script_effect, wait_status
 from tests.support.story import FAULTS, Panel
 
@@ -152,3 +152,22 @@ def test_a_chat_that_never_had_a_file_is_brought_back_by_the_decision(world, mod
     assert panel.grant(detail).status == 200
     assert ended(world, chat) == "completed"
     assert [i["content"] for i in world.client().logs(chat) if i["type"] == "user"] == ["please"]
+
+
+def test_off_by_hand_during_a_tool_that_loses_its_connection_the_call_stays_unknown(world, model, gate):
+    """The file lies there for up to a minute before anybody notices: what ends meanwhile without proof is no result."""
+    model.script(use("effect", arg="a", gate=str(gate), raises="connection"), answer("all done"), repeat=True)
+    world.start()
+    client = world.client()
+    chat = client.create_chat()
+    saying = Saying(world, chat, "please")
+    client.wait(lambda: world.effects() == ["start a"], what="the effect to start")
+
+    world.toggle_file(False)
+    gate.touch()
+    saying.join(20)
+    client.wait_idle(chat)
+    client.toggle(True)
+
+    assert Panel(client).wait_held(chat)
+    assert [c["outcome"] for c in calls(world, chat) if c["kind"] == "tool"] == ["open"]

@@ -11,7 +11,7 @@ from typing import Any
 from helpers import tool
 from helpers.errors import HandledException, RepairableException
 
-ERRORS: dict[str, type[Exception]] = {
+ERRORS: dict[str, type[BaseException]] = {
     "timeout": TimeoutError,
     "connection": ConnectionError,
     "broken_pipe": BrokenPipeError,
@@ -19,6 +19,7 @@ ERRORS: dict[str, type[Exception]] = {
     "oserror": OSError,
     "repairable": RepairableException,
     "handled": HandledException,
+    "cancelled": asyncio.CancelledError,
 }
 
 
