@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TOOL = "parallel"
 CANCELLED = "the agent cancelled it"
+LOST = "The task of this job was cancelled while it ran. What it did so far is recorded."
 _LOOK_S = 0.1
 
 _names: ContextVar[list[str] | None] = ContextVar("durable_execution_job_names", default=None)
@@ -114,7 +115,9 @@ async def run(active: Activation, original: Callable[..., Awaitable[str]], paren
                 raise
             task = asyncio.current_task()
             assert task is not None
-            task.uncancel()  # a person ended the task, not the run: it goes on in its chat, or waits for a decision
+            task.uncancel()  # somebody ended the task, not the run: it goes on in its chat, or waits for a decision
+            if session.phase is Phase.RUNNING and session.generation == generation:
+                session.lost_its_task(LOST)
             continue
         except Exception as error:
             if session.phase is Phase.ENDED:
@@ -177,6 +180,7 @@ async def _work(session: Session, original: Callable[..., Awaitable[str]], paren
     if session.run.checkpoint_seq and child.has_chat and session.resumed:
         bound.set(None)  # its own loop binds it, and closes it
         return await _continue(session, child, job)
+    session.start_over()
     bound.set(Binding(session, session.generation))
     _worker.set(session.chat_id if child.has_chat else "")
     return await original(parent_context_id, job)

@@ -15,8 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
-from ..journal.records import HoldReason, RunState
-from . import admission, messages, notify, paths, programs, tasks, turns, waiting
+from . import admission, messages, notify, paths, programs, tasks, turns
 from .session import Binding, Phase, Session, bound
 
 if TYPE_CHECKING:
@@ -124,12 +123,7 @@ def _ended(active: Activation, session: Session, generation: int, handle: Any) -
         if active.closed or session.phase is not Phase.RUNNING or session.generation != generation:
             return
         with contextlib.suppress(JournalError):
-            run = waiting.commit(active.journal.interrupt_run(session.run.run_id, "its task was cancelled"))
-            session.fence(run)
-            if run.state is RunState.RUNNING:
-                run = waiting.commit(active.journal.hold_run(run.run_id, HoldReason.ASK, text=CANCELLED))
-            session.fresh = False
-            session.wait_for_person(run)
+            session.lost_its_task(CANCELLED)
 
 
 # -- the loop --------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ from ..journal.records import (
     Permission,
     Proceed,
     Run,
+    RunState,
     Serve,
     Step,
 )
@@ -207,6 +208,10 @@ class Session:
         self.tools[path] = ordinal + 1
         return CallKey(path, self.steps.get(path, 0), CallKind.TOOL, ordinal)
 
+    def start_over(self) -> None:
+        """What has no resume point is done from its first step again: its calls stand at the places that they had."""
+        self.steps, self.tools, self.asked, self.paths = {}, {}, {}, agents.entered_at(0)
+
     def descend(self, key: CallKey) -> None:
         """This call makes a subordinate work: its steps are counted from the start, also when the call runs again."""
         self.ascend(agents.number_of(key.path))
@@ -343,6 +348,16 @@ class Session:
         self.fresh = False
         self.wait_for_person(run)
         raise asyncio.CancelledError
+
+    def lost_its_task(self, why: str) -> None:
+        """Somebody cancelled this run's task in the middle, which ends no run (I3): a person is asked, about what is unknown or at all."""
+        journal = self.activation.journal
+        run = waiting.commit(journal.interrupt_run(self.run.run_id, "its task was cancelled"))
+        self.fence(run)
+        if run.state is RunState.RUNNING:
+            run = waiting.commit(journal.hold_run(run.run_id, HoldReason.ASK, text=why))
+        self.fresh = False
+        self.wait_for_person(run)
 
     def note_store(self, problem: str | None) -> None:
         """Show why a step waits for the journal, and take it back when it goes on."""

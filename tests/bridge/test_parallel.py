@@ -441,3 +441,34 @@ def test_a_cancellation_inside_a_job_that_nobody_asked_for_is_told_to_the_agent(
     assert ended(world, chat) == "completed"
     assert [state for state, _ in told(model)] == ["success", "success"]
     assert "may have happened" in told(model)[0][1]
+
+
+def test_a_job_whose_task_is_cancelled_by_something_else_waits_for_a_person(world, model):
+    world.start()
+    script(model, tool("a", ends_task=True), tool("b"))
+    chat = begin(world)
+
+    waiting = held(world, 1)
+
+    assert waiting[1]["run"]["reason"]["code"] == "outcome_unknown"
+    decide(world, waiting[1], "confirmed_completed", result_text="a is done")
+    assert ended(world, chat) == "completed"
+    assert told(model) == [("success", "a is done"), ("success", "effect b done")]
+    assert sorted(world.effects()) == ["end a", "end b", "start a", "start b"]
+
+
+def test_a_job_that_was_suspended_and_goes_on_in_the_same_process_keeps_its_places(world, model, gate):
+    (world.plugin_folder / "config.json").write_text('{"suspend_grace_s": 1}', "utf-8")
+    world.start()
+    script(model, tool("a", gate=str(gate)))
+    chat = begin(world)
+    world.client().wait(lambda: world.effects() == ["start a"], what="the job to start")
+    for action in ("suspend", "resume"):
+        world.client().call("plugins/durable_execution/suspend", {"action": action})
+        waiting = held(world, 1)
+
+    decide(world, waiting[1], "confirmed_completed", result_text="a is done")
+
+    assert ended(world, chat) == "completed"
+    assert told(model) == [("success", "a is done")]
+    assert world.effects() == ["start a"]

@@ -32,6 +32,9 @@ class Effect(tool.Tool):
         if args.get("before"):
             raise ERRORS[args["before"]](f"effect {args.get('arg')} failed")
         self._note("end")
+        if args.get("ends_task"):
+            asyncio.ensure_future(self._end_task(asyncio.current_task()))
+            await asyncio.sleep(60)
         if args.get("raises"):
             raise ERRORS[args["raises"]](f"effect {args.get('arg')} failed")
         text = args.get("value", f"effect {args.get('arg')} done")
@@ -45,6 +48,11 @@ class Effect(tool.Tool):
             if poll:
                 await self.agent.handle_intervention()
             await asyncio.sleep(0.02)
+
+    async def _end_task(self, task: asyncio.Task[Any] | None) -> None:
+        """As a library does whose own scope of cancellation leaks."""
+        assert task is not None
+        task.cancel()
 
     def _note(self, what: str) -> None:
         """One write of one line: whole even when two processes write, and kept when this one is killed."""
