@@ -192,3 +192,18 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\((?!https?://|#|mailto:)([^)#\s]+)", text)
 
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_map_of_the_rooms_names_every_module() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    bridge, journal = page.split("## Rooms")[1].split("```")[1].split("journal/turns", 1)
+    drawn = {"bridge": bridge, "journal": f"turns{journal}"}
+
+    missing = [
+        f"{room}/{path.name}"
+        for room, text in drawn.items()
+        for path in sorted((ROOT / room).glob("[a-z]*.py"))
+        if not re.search(rf"\b{path.stem}\b", text)
+    ]
+
+    assert missing == []

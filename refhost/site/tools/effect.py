@@ -19,7 +19,7 @@ ERRORS: dict[str, type[BaseException]] = {
     "oserror": OSError,
     "repairable": RepairableException,
     "handled": HandledException,
-    "cancelled": asyncio.CancelledError,
+    "cancelled": asyncio.CancelledError,  # though nobody cancelled the task
 }
 
 
@@ -33,7 +33,7 @@ class Effect(tool.Tool):
             raise ERRORS[args["before"]](f"effect {args.get('arg')} failed")
         self._note("end")
         if args.get("ends_task"):
-            asyncio.ensure_future(self._end_task(asyncio.current_task()))
+            self._end_task()
             await asyncio.sleep(60)
         if args.get("raises"):
             raise ERRORS[args["raises"]](f"effect {args.get('arg')} failed")
@@ -49,8 +49,9 @@ class Effect(tool.Tool):
                 await self.agent.handle_intervention()
             await asyncio.sleep(0.02)
 
-    async def _end_task(self, task: asyncio.Task[Any] | None) -> None:
+    def _end_task(self) -> None:
         """As a library does whose own scope of cancellation leaks."""
+        task = asyncio.current_task()
         assert task is not None
         task.cancel()
 
