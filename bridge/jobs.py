@@ -116,8 +116,8 @@ async def run(active: Activation, original: Callable[..., Awaitable[str]], paren
             task = asyncio.current_task()
             assert task is not None
             task.uncancel()  # somebody ended the task, not the run: it goes on in its chat, or waits for a decision
-            if session.phase is Phase.RUNNING and session.generation == generation:
-                session.lost_its_task(LOST)
+            while not active.closed and not await asyncio.to_thread(_lost, session, generation):
+                await asyncio.sleep(_LOOK_S)
             continue
         except Exception as error:
             if session.phase is Phase.ENDED:
@@ -130,6 +130,17 @@ async def run(active: Activation, original: Callable[..., Awaitable[str]], paren
             await turns.close(active, session, result, None)
             return result
     return recorded(active.journal.run(session.run.run_id))
+
+
+def _lost(session: Session, generation: int) -> bool:
+    """Nobody of ours ended the task: the child is held. False while the journal does not answer."""
+    with session.activation.chat_lock(session.run.run_id):
+        if session.phase is Phase.RUNNING and session.generation == generation:
+            try:
+                session.lost_its_task(LOST)
+            except JournalError:
+                return False
+    return True
 
 
 async def _turn(active: Activation, session: Session) -> bool:
