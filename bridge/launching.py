@@ -90,12 +90,12 @@ def launch(session: Session) -> None:
     """
     active = session.activation
     session.on_passed = active.launches.enter(alone=active.careful or session.run.recoveries > 0)
-    if active.closed or active.suspension is not None or session.phase is not Phase.READY:
-        session.passed_cursor()
-        return
     try:
         with active.chat_lock(session.chat_id):  # a message must not meet a run that has no task yet
-            _launch(active, session)
+            if active.closed or active.suspension is not None or session.phase is not Phase.READY:
+                session.passed_cursor()
+            else:
+                _launch(active, session)
     except Exception as error:  # whatever a chat makes of it: the other runs go on
         _failed(session, str(error) if isinstance(error, JournalError) else f"{type(error).__name__}.")
 

@@ -86,7 +86,7 @@ class Reading:
         return any(row["kind"] == CHAT_SAVED for row in self._read(lambda tx: tx.all("events_of_run", run_id=RunId(run_id))))
 
     def was_released(self, run_id: str) -> bool:
-        """Whether a person let this run go on before, in any process."""
+        """Whether a person let this run go on, in any process, and nothing has taken it up since."""
         return self._read(lambda tx: runs.was_released(tx, RunId(run_id)))
 
     def waiting(self, chat_id: str) -> list[Input]:

@@ -130,6 +130,26 @@ def test_jobs_of_a_turn_that_has_ended_are_known_by_their_names(
     hung.let_go()
 
 
+def test_a_suspended_job_that_was_decided_in_the_same_process_is_not_run_again(
+    client: Client, model: ScriptedModel, recovery: Recovery, make_effect: MakeEffect
+) -> None:
+    hung = make_effect("hung")
+    chat = client.new_chat()
+    model.script(parallel(hung.gated()), say("It is done."))
+    client.send(chat, "Do it")
+    hung.wait_for("start")
+    client.plugin("suspend", {"action": "suspend"}).ok()
+    held = waiting(client, recovery, 1)
+    client.plugin("suspend", {"action": "resume"}).ok()
+    hung.let_go()
+
+    recovery.decide(held[1], "confirmed_completed", note=NOTE, result_text="It was written.").ok()
+    client.wait_answer(chat, "It is done.")
+
+    assert told(model) == [("success", "It was written.")]
+    assert hung.lines.count("start") == 1
+
+
 def test_stop_of_the_parent_stops_its_jobs(client: Client, model: ScriptedModel, recovery: Recovery, make_effect: MakeEffect) -> None:
     hung = make_effect("hung")
     chat = client.new_chat()
