@@ -125,8 +125,7 @@ def stop_of_chat(active: Activation, chat_id: str, origin: str) -> None:
     for session in list(active.children.values()):
         if session.child is not None and session.child.above == chat_id:
             try:
-                run = waiting.commit(active.journal.stop_run(session.run.run_id, origin))
+                waiting.commit(active.journal.stop_run(session.run.run_id, origin))
             except JournalError as error:
                 notify.write(f"A job could not be stopped: {error}")
-                continue
-            end(active, session, run)
+    end_stopped(active)

@@ -80,6 +80,8 @@ def held_beside(active: Activation, ctx: Any) -> None:
 
 
 def _held(session: Session, hold: Hold, ctx: Any, text: str) -> None:
+    if not text:
+        return
     ident = f"durable-hold-{session.run.run_id}-{hold.call_id or hold.reason.value}"
     if not any(item.id == ident and item.content == text for item in ctx.log.logs):  # said once, however often it crashes there
         warn(ctx, "Waiting for your decision", text, ident)
@@ -88,8 +90,10 @@ def _held(session: Session, hold: Hold, ctx: Any, text: str) -> None:
 
 
 def hold_text(session: Session, hold: Hold) -> str:
-    """What the warning says: the step, what is known, what to do."""
+    """What the warning says: the step, what is known, what to do. Nothing where the run was decided a moment ago."""
     view = session.activation.journal.run_view(session.run.run_id)
+    if view["run"]["reason"] is None:
+        return ""
     step = next((call for call in view["calls"] if call["call_id"] == hold.call_id), None)
     job = view["run"]["job"]
     about = f"Job {job['n']} of this chat ({job['name']})." if job else ""

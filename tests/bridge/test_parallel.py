@@ -472,3 +472,37 @@ def test_a_job_that_was_suspended_and_goes_on_in_the_same_process_keeps_its_plac
     assert ended(world, chat) == "completed"
     assert told(model) == [("success", "a is done")]
     assert world.effects() == ["start a"]
+
+
+def test_deleting_the_chat_ends_jobs_of_its_jobs_too(world, model, gate):
+    world.start()
+    model.script(use("parallel", tool_calls=[tool("deep", gate=str(gate))]), when="sub one")
+    background(model, below("sub one"))
+    chat = begin(world)
+    client = world.client()
+    client.wait(lambda: world.effects() == ["start deep"], what="the effect")
+    world.restart()
+    client.wait(lambda: Panel(client).needs_you(), what="the deepest job on hold")
+    worker = root(world, chat)["children"][0]["job"]["chat_id"]
+    assert "_durable_execution" in client.context(worker)
+
+    client.remove(chat)
+
+    assert Panel(client).needs_you() == []
+    assert "_durable_execution" not in client.context(worker)
+
+
+def test_stop_of_a_parent_whose_jobs_wait_ends_them_all(world, model, gate):
+    world.start()
+    script(model, tool("a", gate=str(gate)), tool("b", gate=str(gate)))
+    chat = begin(world)
+    client = world.client()
+    client.wait(lambda: {"start a", "start b"} <= set(world.effects()), what="both to start")
+    world.restart()
+    held(world, 2)
+
+    decide(world, root(world, chat), "stop")
+
+    assert children(world, chat) == ["stopped", "stopped"]
+    assert "_durable_execution" not in client.context(chat)
+    assert client.running(chat) is False

@@ -494,6 +494,13 @@ MUTANTS = (
         ("tests/bridge/test_subordinates.py::test_a_chain_of_three_killed_in_its_deepest_tool_is_held_for_that_step_alone",),
     ),
     Mutant(
+        "a deleted chat leaves the jobs of its jobs behind",
+        "bridge/children.py",
+        '                notify.write(f"A job could not be stopped: {error}")\n    end_stopped(active)\n',
+        '                notify.write(f"A job could not be stopped: {error}")\n',
+        ("tests/bridge/test_parallel.py::test_deleting_the_chat_ends_jobs_of_its_jobs_too",),
+    ),
+    Mutant(
         "a job that goes on counts its calls from where it stopped",
         "bridge/jobs.py",
         "    session.start_over()\n",
