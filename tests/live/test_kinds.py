@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 from .client import Client
 from .effects import Effect
 from .host import LiveHost
-from .model import ScriptedModel, say, tool_call
+from .model import ScriptedModel, say
 from .recovery import NOTE, Recovery
 
 
@@ -72,28 +71,6 @@ def test_another_program_gets_the_answer_of_a_recorded_turn(client: Client, mode
 
     assert reply["response"] == "For a program."
     assert [run["state"] for run in recovery.runs(reply["context_id"])] == ["completed"]
-
-
-def test_open_parallel_jobs_are_one_unknown_step(
-    host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, make_effect: Callable[[str], Effect]
-) -> None:
-    effects = [make_effect("left"), make_effect("right")]
-    jobs = [{key: json.loads(effect.gated())[key] for key in ("tool_name", "tool_args")} for effect in effects]
-    for number, job in enumerate(jobs):
-        job["tool_args"]["session"] = number
-    chat = client.new_chat()
-    model.script(tool_call("parallel", {"tool_calls": jobs}))
-    client.send(chat, "Write both files")
-    killed_in(host, *effects)
-
-    run = recovery.held(chat)
-    assert run["run"]["reason"]["code"] == "outcome_unknown"
-    model.script(say("Both written."))
-    recovery.decide(run, "confirmed_completed", note=NOTE).ok()
-    client.wait_answer(chat, "Both written.")
-
-    assert [effect.lines for effect in effects] == [["start", "end"], ["start", "end"]]
-    assert [each["state"] for each in recovery.runs(chat)] == ["completed"]
 
 
 def test_a_file_of_a_message_survives_a_kill(host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery) -> None:
