@@ -1,4 +1,4 @@
-"""Turns and steps of other kinds: a queued message, a file, another program, parallel jobs."""
+"""Turns and steps of other kinds: a queued message, a file, another program."""
 
 from __future__ import annotations
 
