@@ -25,7 +25,7 @@ For example: make host A0_ROOT=/path/to/agent-zero A0_PYTHON=/path/to/venv/bin/p
 endef
 export needs A0_ROOT A0_PYTHON
 
-.PHONY: help demo test test-panel shots quick faults recovery lint points crash mutants host host-cost bench pins setup clean
+.PHONY: help demo thorough test test-panel shots quick faults recovery lint points crash mutants host host-cost bench pins setup clean
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -36,11 +36,14 @@ demo: ## a small host with the plugin and one held run; CHECK=1 plays the story 
 test: ## every test that needs no Agent Zero, in WORKERS= processes (ARGS= go to pytest)
 	@$(run) --browser python -m pytest -n "$(WORKERS)" $(ARGS)
 
+thorough: ## more cases of what make test tries, left out there for their time (ARGS=)
+	@$(run) --browser python -m pytest -n "$(WORKERS)" -m thorough $(ARGS)
+
 quick: ## the inner loop: no crash tests, no browser
-	@$(run) python -m pytest -m "not crash and not browser and not postgres and not faults" $(ARGS)
+	@$(run) python -m pytest -m "not crash and not browser and not postgres and not faults and not thorough" $(ARGS)
 
 test-panel: ## the browser tests alone, with nothing skipped (ARGS=)
-	@$(run) --browser env NOTHING_SKIPPED=1 python -m pytest tests/panel tests/bridge/test_refhost_page.py $(ARGS)
+	@$(run) --browser env NOTHING_SKIPPED=1 python -m pytest -m "not faults" tests/panel tests/bridge/test_refhost_page.py $(ARGS)
 
 shots: ## pictures of every state of Recovery in build/shots; with A0_ROOT= and A0_PYTHON= those of the README as well
 	@$(run) --browser python -m tests.panel.shots build/shots $(ARGS)

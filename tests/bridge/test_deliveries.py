@@ -13,6 +13,7 @@ import pytest
 
 from refhost.model import answer, use
 from refhost.world import World
+from tests.support.sampling import thorough
 from tests.support.scenes import calls, ended
 from tests.support.story import FAULTS, Panel
 
@@ -66,10 +67,8 @@ def test_a_reply_is_a_call_of_its_own_and_the_run_ends_after_it(world, model):
     "moment",
     [
         "after:begin_call.tool:1",
-        "after:finish_call.tool:1",
-        "before:begin_call.delivery:1",
         "after:finish_call.delivery:1",
-        "before:close_run:1",
+        *thorough("after:finish_call.tool:1", "before:begin_call.delivery:1", "before:close_run:1"),
     ],
 )
 def test_killed_beside_the_sending_it_is_sent_exactly_once(world, model, moment):
@@ -85,7 +84,7 @@ def test_killed_beside_the_sending_it_is_sent_exactly_once(world, model, moment)
     assert len(model.requests("chat")) == 1
 
 
-@pytest.mark.parametrize("decision", ["confirmed_completed", "confirmed_not_completed", "new_attempt", "stop"])
+@pytest.mark.parametrize("decision", ["confirmed_not_completed", "stop", *thorough("confirmed_completed", "new_attempt")])
 def test_killed_in_the_sending_it_is_held_and_a_person_decides(world, model, gate, decision):
     model.script(answer("all done"))
     world.start()
@@ -132,7 +131,7 @@ def test_an_error_that_proves_nothing_is_held_also_where_the_host_swallows_it(wo
     assert deliveries(world, chat)[0]["outcome"] == "confirmed"
 
 
-@pytest.mark.parametrize("moment", ["", "after:finish_call.delivery:1", "after:keep_input:1"])
+@pytest.mark.parametrize("moment", ["after:finish_call.delivery:1", *thorough("", "after:keep_input:1")])
 def test_a_refusal_is_an_answer_and_the_model_is_told_once(world, model, moment):
     model.script(answer("all done"), answer("second try"))
     world.start(env=fault(world, moment), inject=FAULTS if moment else None)
@@ -303,7 +302,7 @@ def test_a_nudge_in_the_middle_of_the_sending_holds_and_what_came_of_it_counts(w
     assert len(model.requests("chat")) == 1
 
 
-@pytest.mark.parametrize("moment", ["after:finish_call.delivery:1", "after:finish_call.model:3", "after:finish_call.delivery:2"])
+@pytest.mark.parametrize("moment", ["after:finish_call.delivery:1", *thorough("after:finish_call.model:3", "after:finish_call.delivery:2")])
 def test_a_subordinates_update_has_a_place_of_its_own(world, model, moment):
     model.script(use("call_subordinate", message="help"), update("half way"), answer("helped"), answer("all done"))
     world.start(env=fault(world, moment), inject=FAULTS)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from refhost.model import answer, use
+from tests.support.sampling import thorough
 from tests.support.story import Panel
 
 QUICK = {"JOB_LOOP_SECONDS": "0.1"}
@@ -155,7 +156,7 @@ def test_a_time_that_was_taken_in_is_not_started_again_if_the_list_forgot_it(wor
     assert [run["state"] for run in runs(client)] == ["completed"]
 
 
-@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("recorded", [True, *thorough(False)])
 def test_a_task_that_was_about_to_start_is_started_after_the_crash_if_it_is_sure_that_nothing_of_it_ran(world, model, recorded):
     model.script(answer("work done"), repeat=True)
     world.start()

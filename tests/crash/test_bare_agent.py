@@ -18,6 +18,7 @@ import pytest
 from examples.bare_agent import REVIEWED
 from journal import Choice, HeldRun, Turns
 from journal.records import HoldReason, RunState
+from tests.support.sampling import thorough
 
 CHILD = Path(__file__).with_name("agent_child.py")
 ANSWER = "The invoice is paid and noted."
@@ -130,7 +131,7 @@ def test_every_step_has_all_its_moments(moments: list[tuple[int, str, str]]) -> 
     assert found == {step: everywhere | ({"effect writes"} if step in (PAY, NOTE) else set()) for step in STEPS[1:]}
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", ["turn", *MODELS[:1], PAY, *thorough(*MODELS[1:], READ, NOTE)])
 def test_killed_at_every_moment_of_a_step_it_does_everything_once(moments: list[tuple[int, str, str]], step: str, tmp_path: Path) -> None:
     def story(point: tuple[int, str, str]) -> None:
         number, _, what = point

@@ -82,7 +82,8 @@ def on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield made
 
 
-@pytest.mark.timeout(600)  # every story once
+@pytest.mark.thorough
+@pytest.mark.timeout(600)  # every story once, as `make crash` and `make points` do
 def test_every_point_is_passed_by_a_story_and_every_passage_is_a_point(on: Stage) -> None:
     passed: set[str] = set()
     for story in STORIES.values():

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.sampling import thorough
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -21,8 +23,10 @@ ROOT = Path(__file__).resolve().parents[2]
     [
         ("confirmed_completed", 1, "effects 1, reused 1, held 1, completed 1"),
         ("confirmed_not_completed", 2, "effects 2, reused 1, held 1, completed 1"),
-        ("new_attempt", 2, "effects 2, reused 1, held 1, completed 1"),
-        ("stop", 1, "effects 1, reused 0, held 1, completed 0"),
+        *thorough(
+            ("new_attempt", 2, "effects 2, reused 1, held 1, completed 1"),
+            ("stop", 1, "effects 1, reused 0, held 1, completed 0"),
+        ),
     ],
 )
 def test_the_demo_ends_as_the_decision_promises(tmp_path: Path, decision: str, effects: int, last_line: str) -> None:

@@ -203,6 +203,7 @@ def test_a_backup_that_is_killed_anywhere_is_no_backup(tmp_path: Path) -> None:
 # -- restoring ------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_restore_that_is_killed_anywhere_leaves_the_old_journal_or_the_new_one(tmp_path: Path) -> None:
     world = World(tmp_path / "journal")
     small_turn(world, 1)

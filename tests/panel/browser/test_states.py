@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.panel.support.canned import NASTY, push
+from tests.support.sampling import thorough
 
 from .conftest import Panel, Site, unanswered
 
@@ -268,7 +269,7 @@ STATES: list[Draw] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("width", "height", "light"), MODES, ids=["dark", "light", "dark-narrow", "light-narrow"])
+@pytest.mark.parametrize(("width", "height", "light"), [MODES[0], MODES[3], *thorough(MODES[1], MODES[2])])
 def test_every_state_is_drawn(tab: Callable[..., Panel], site: Site, width: int, height: int, light: bool) -> None:
     panel = tab(width, height, light=light)
     panel.page.emulate_media(reduced_motion="reduce")
