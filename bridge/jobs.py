@@ -104,7 +104,7 @@ async def run(active: Activation, original: Callable[..., Awaitable[str]], paren
         return await original(parent_context_id, job) if ended is None else recorded(ended)
     assert session.child is not None
     session.child.job = job
-    while await _turn(active, session):
+    while await _turn(active, session, job):
         generation = session.generation
         try:
             result = await _work(session, original, parent_context_id, job)
@@ -143,12 +143,15 @@ def _lost(session: Session, generation: int) -> bool:
     return True
 
 
-async def _turn(active: Activation, session: Session) -> bool:
-    """Wait until this coroutine may work on the child: True; or until it has ended elsewhere: False."""
+async def _turn(active: Activation, session: Session, job: Any) -> bool:
+    """Wait until this coroutine may work on the child: True; or until it has ended elsewhere: False.
+
+    Where the host started a job anew for the child, that one goes on with it; the one before only waits for the end.
+    """
     while session.phase is not Phase.ENDED:
         if active.closed:
             raise notify.stopped("Durable Execution was switched off before this job went on.")
-        if active.suspension is not None:
+        if active.suspension is not None or not _is_newest(session, job):
             await asyncio.sleep(_LOOK_S)
             continue
         with session.lock:
@@ -156,33 +159,38 @@ async def _turn(active: Activation, session: Session) -> bool:
             if first:
                 session.phase = Phase.RUNNING
                 return True
-        if session.phase is Phase.READY and await _taken_on(session):
+        if session.phase is Phase.READY and await _taken_on(session, job):
             return True
         await asyncio.sleep(_LOOK_S)
     return False
 
 
-async def _taken_on(session: Session) -> bool:
+def _is_newest(session: Session, job: Any) -> bool:
+    return session.child is not None and session.child.job is job
+
+
+async def _taken_on(session: Session, job: Any) -> bool:
     try:
-        await asyncio.to_thread(_take_on, session)
+        return await asyncio.to_thread(_take_on, session, job)
     except Exception as error:
         raise notify.stopped(f"This job could not be continued: {error}") from error
-    return session.phase is Phase.RUNNING
 
 
-def _take_on(session: Session) -> None:
-    """Wait for a turn and claim the child: from here its records are served. Blocks."""
+def _take_on(session: Session, job: Any) -> bool:
+    """Wait for a turn and claim the child for this job: from here its records are served. Of several only one does. Blocks."""
     active = session.activation
-    session.on_passed = active.launches.enter(alone=active.careful or session.run.recoveries > 0)
-    try:
-        with active.chat_lock(session.run.run_id):
-            if session.phase is Phase.READY and not active.closed and active.suspension is None:
-                launching.take_on(active, session)
-            else:
-                session.passed_cursor()
-    except BaseException:
-        session.passed_cursor()
-        raise
+    passed = active.launches.enter(alone=active.careful or session.run.recoveries > 0)
+    with active.chat_lock(session.run.run_id):
+        if session.phase is not Phase.READY or not _is_newest(session, job) or active.closed or active.suspension is not None:
+            passed()
+            return False
+        session.on_passed = passed
+        try:
+            launching.take_on(active, session)
+        except BaseException:
+            session.passed_cursor()
+            raise
+        return session.phase is Phase.RUNNING
 
 
 async def _work(session: Session, original: Callable[..., Awaitable[str]], parent_context_id: str, job: Any) -> str:

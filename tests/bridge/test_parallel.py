@@ -380,6 +380,52 @@ def test_a_suspension_that_is_taken_back_lets_jobs_go_on_once(world, model, gate
     assert sorted(world.effects()) == ["end a", "end s", "start a", "start s"]
 
 
+SLOW_DISK = """
+import os, time
+from pathlib import Path
+
+from helpers import persist_chat
+
+save = persist_chat.save_tmp_chat
+
+
+def slow(ctx):
+    marked = Path(os.environ["SLOW"])
+    if marked.exists() and marked.read_text("utf-8") == ctx.id:
+        time.sleep(2)
+    save(ctx)
+
+
+persist_chat.save_tmp_chat = slow
+"""
+
+
+def test_one_of_two_tasks_that_wait_for_a_job_goes_on_with_it(world, model, tmp_path):
+    """The task that was put aside and the one that the relaunched parent starts; the first is still at the worker's chat."""
+    inject, slow = tmp_path / "slow_disk.py", tmp_path / "slow"
+    inject.write_text(SLOW_DISK, "utf-8")
+    world.start(env={"SLOW": str(slow)}, inject=inject)
+    model.script(use("effect", arg="s"), {**answer("late"), "gate": "never"}, {**answer("sub done"), "gate": "go"}, when="sub one")
+    script(model, below("sub one"))
+    chat = begin(world)
+    client = world.client()
+    model.wait_requests(3)
+    client.call("plugins/durable_execution/suspend", {})
+    client.wait(lambda: client.call("plugins/durable_execution/status")["suspension"]["safe"], what="everything to be put aside")
+
+    slow.write_text(root(world, chat)["children"][0]["job"]["chat_id"], "utf-8")
+    client.call("plugins/durable_execution/suspend", {"action": "resume"})
+    model.wait_requests(4)
+    for _ in range(2):  # the other task finds that its turn has come
+        client.wait(_later(), what="time")
+    model.release("go")
+
+    assert ended(world, chat) == "completed"
+    assert told(model) == [("success", "sub done")]
+    assert world.effects() == ["start s", "end s"]
+    assert len(model.requests("chat")) == 5
+
+
 def test_a_nudge_holds_the_parent_and_a_new_attempt_finds_its_jobs(world, model, gate):
     world.start()
     script(model, tool("a"), tool("b", gate=str(gate)))
