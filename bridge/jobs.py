@@ -176,12 +176,17 @@ async def _taken_on(session: Session, job: Any) -> bool:
         raise notify.stopped(f"This job could not be continued: {error}") from error
 
 
+def _may_take_on(session: Session, job: Any) -> bool:
+    active = session.activation
+    return session.phase is Phase.READY and _is_newest(session, job) and not active.closed and active.suspension is None
+
+
 def _take_on(session: Session, job: Any) -> bool:
     """Wait for a turn and claim the child for this job: from here its records are served. Of several only one does. Blocks."""
     active = session.activation
     passed = active.launches.enter(alone=active.careful or session.run.recoveries > 0)
     with active.chat_lock(session.run.run_id):
-        if session.phase is not Phase.READY or not _is_newest(session, job) or active.closed or active.suspension is not None:
+        if not _may_take_on(session, job):
             passed()
             return False
         session.on_passed = passed

@@ -89,12 +89,13 @@ def launch(session: Session) -> None:
     It is tried again at the next start. After an end of the process during recovery each run goes alone.
     """
     active = session.activation
-    session.on_passed = active.launches.enter(alone=active.careful or session.run.recoveries > 0)
+    passed = active.launches.enter(alone=active.careful or session.run.recoveries > 0)
     try:
         with active.chat_lock(session.chat_id):  # a message must not meet a run that has no task yet
             if active.closed or active.suspension is not None or session.phase is not Phase.READY:
-                session.passed_cursor()
+                passed()  # the end of a suspension and a decision may both launch it: one of them does
             else:
+                session.on_passed = passed
                 _launch(active, session)
     except Exception as error:  # whatever a chat makes of it: the other runs go on
         _failed(session, str(error) if isinstance(error, JournalError) else f"{type(error).__name__}.")
