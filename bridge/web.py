@@ -11,6 +11,7 @@ import hashlib
 import json
 import logging
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -181,16 +182,16 @@ Field = Text | OneOf | Whole | Flag | Object
 Answer = tuple[int, dict[str, Any]]
 
 
-class Handler(ApiHandler):  # type: ignore[misc]  # the host's class has no types
+class Handler(ApiHandler, ABC):  # type: ignore[misc]  # the host's class has no types
     """One verb of the API. A subclass names its fields and forwards to the service."""
 
     fields: ClassVar[tuple[Field, ...]] = ()
     needs_service: ClassVar[bool] = True
     origin = "panel"
 
+    @abstractmethod
     def answer(self, service: Any, body: dict[str, Any]) -> dict[str, Any]:
         """Return the answer. Runs in a worker thread; JournalErrors become statuses."""
-        raise NotImplementedError
 
     async def handle_request(self, request: Any) -> Response:
         """Refuse a body that is too big before the host parses it."""

@@ -18,6 +18,7 @@ from .client import Client
 from .effects import Effect
 from .host import LiveHost, make_seed
 from .model import ScriptedModel
+from .outside import Outside
 from .recovery import Recovery
 
 HERE = Path(__file__).resolve().parent
@@ -163,3 +164,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     if report.failed and host is not None:
         report.sections.append(("server output", host.tail()))
     return report
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
+    """Where replies go: stand-ins for three services, for one module."""
+    made = Outside(tmp_path_factory.mktemp("outside") / "flags")
+    yield made
+    made.close()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from .client import Client
@@ -15,13 +13,6 @@ from .recovery import NOTE, Recovery
 NAMES = {"telegram": "telegram_reply", "email": "email_reply", "whatsapp": "whatsapp_reply"}
 VIA = {"telegram": "Telegram", "email": "e-mail", "whatsapp": "WhatsApp"}
 TO = PERSON | {"telegram": "ana", "whatsapp": "Ana"}
-
-
-@pytest.fixture(scope="module")
-def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
-    made = Outside(tmp_path_factory.mktemp("outside") / "flags")
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module")

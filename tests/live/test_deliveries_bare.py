@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from .client import Client
 from .host import LiveHost
 from .model import Answer, ScriptedModel, say
 from .outside import INJECT, WAYS, Outside
-
-
-@pytest.fixture(scope="module")
-def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
-    made = Outside(tmp_path_factory.mktemp("outside") / "flags")
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module")

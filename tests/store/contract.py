@@ -51,11 +51,7 @@ class Gate:
 
 
 class StoreContract:
-    """Subclasses give `open_store`, which opens the same store again each time."""
-
-    @pytest.fixture
-    def open_store(self) -> Callable[[], Store]:
-        raise NotImplementedError
+    """Subclasses give the fixture `open_store`, a function that opens the same store again each time."""
 
     @pytest.fixture
     def store(self, open_store: Callable[[], Store]) -> Iterator[Store]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from helpers import settings, tokens
@@ -17,14 +18,14 @@ MessageContent = Any
 OutputMessage = dict[str, Any]
 
 
-class Record:
+class Record(ABC):
     summary: str
 
-    def output(self) -> list[OutputMessage]:
-        raise NotImplementedError
+    @abstractmethod
+    def output(self) -> list[OutputMessage]: ...
 
-    def to_dict(self) -> dict[str, Any]:
-        raise NotImplementedError
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]: ...
 
     def output_text(self, human_label: str = "user", ai_label: str = "ai") -> str:
         return output_text(self.output(), ai_label, human_label)
