@@ -186,6 +186,7 @@ def test_a_journal_that_is_locked_at_the_start_is_taken_up_when_it_is_free(world
     script_effect(model, gate)
     world.start()
     chat = begin_effect(world)
+    world.client().wait(lambda: world.chat_file(chat), what="the chat's file")
     world.kill()
     with locked(world):
         world.start(env={"JOB_LOOP_SECONDS": "0.3"})

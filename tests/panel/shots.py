@@ -48,7 +48,7 @@ def _take(browser: Browser, site: Site, target: Path, theme: str, size: str, wor
     width, height = SIZES[size]
     context = browser.new_context(viewport={"width": width, "height": height}, locale="en-GB", timezone_id="UTC")
     context.add_init_script(f"localStorage.setItem('darkMode', '{str(theme == 'dark').lower()}')")
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)
     panel = Panel(context.new_page(), site).visit()
     for draw in STATES:
         if words and not any(word in draw.__name__ for word in words):

@@ -128,13 +128,18 @@ def status(world: World) -> dict[str, Any]:
 def wait_status(world: World, **wanted: Any) -> dict[str, Any]:
     """Wait until the status has these values."""
 
-    def look() -> dict[str, Any] | None:
-        found = status(world)
-        return found if all(found.get(key) == value for key, value in wanted.items()) else None
+    seen: dict[str, Any] = {}
 
-    found = world.client().wait(look, what=f"the status {wanted}")
-    assert found is not None
-    return found
+    def look() -> bool:
+        seen.clear()
+        seen.update(status(world))
+        return all(seen.get(key) == value for key, value in wanted.items())
+
+    try:
+        world.client().wait(look, what=f"the status {wanted}")
+    except TimeoutError as late:
+        raise TimeoutError(f"{late}; the status is {seen}") from None
+    return seen
 
 
 @contextmanager

@@ -47,7 +47,8 @@ class Panel:
         """Choose one of the offered decisions, with the digest that was shown."""
         offered = [d for d in detail["decisions"] if d["id"] == decision]
         call_id = more.pop("call_id", None)
-        chosen = next(d for d in offered if call_id in (None, d["call_id"]) and d["allowed"])
+        chosen = next((d for d in offered if call_id in (None, d["call_id"]) and d["allowed"]), None)
+        assert chosen is not None, f"{decision} is not offered: {offered} for {detail['run']}"
         body = {
             "run_id": detail["run"]["run_id"],
             "version": detail["run"]["version"],

@@ -94,23 +94,35 @@ export function reveal(id) {
   globalThis.requestAnimationFrame?.(() => document.getElementById(id)?.scrollIntoView({ block: "nearest" }));
 }
 
-const MOST_LOOKS = 40;
 const LOOK_MS = 100;
+const MOST_LOOKS = 150;
+const LOOKS_AFTER = 5;
 
-/** Bring a message of the chat into view and give it the focus, once the panel is gone and the host has drawn it. */
-export function revealInChat(mark, looks = MOST_LOOKS) {
-  setTimeout(() => lookInChat(mark, looks), LOOK_MS);
-}
-
-function lookInChat(mark, looks) {
-  const element = document.getElementById(`message-${mark}`) ?? document.querySelector(`[data-step-id="${CSS.escape(mark)}"]`);
-  if (element && isVisible(element)) {
-    element.tabIndex = -1;
-    element.focus({ preventScroll: true });
-    element.scrollIntoView({ block: "center" });
-  } else if (looks > 0) {
-    revealInChat(mark, looks - 1);
-  }
+/**
+ * Bring a message of the chat into view and give it the focus: when the panel is gone and has given the focus back, and
+ * the host has drawn the chat. A chat that is drawn once more takes the focus with the old element; a person who has
+ * moved on keeps it.
+ */
+export function revealInChat(mark) {
+  let standIn = null;
+  const look = (looks) => {
+    const at = document.activeElement;
+    if (!modal) {
+      standIn ??= at;
+      if (at && at !== document.body && at !== standIn) return;
+      const element =
+        document.getElementById(`message-${mark}`) ?? document.querySelector(`[data-step-id="${CSS.escape(mark)}"]`);
+      if (element && isVisible(element) && at !== element) {
+        element.tabIndex = -1;
+        element.focus({ preventScroll: true });
+        element.scrollIntoView({ block: "center" });
+        standIn = element;
+        looks = Math.min(looks, LOOKS_AFTER);
+      }
+    }
+    if (looks > 0) setTimeout(() => look(looks - 1), LOOK_MS);
+  };
+  setTimeout(() => look(MOST_LOOKS), LOOK_MS);
 }
 
 function keepInside(event) {

@@ -135,7 +135,7 @@ def tabs(chromium: Browser, site: Site) -> Iterator[Callable[..., Panel]]:
     def opened(width: int = 1280, height: int = 900, *, light: bool = False, chat: str = "") -> Panel:
         context = chromium.new_context(viewport={"width": width, "height": height}, locale="en-GB", timezone_id="UTC")
         context.add_init_script(f"localStorage.setItem('darkMode', '{str(not light).lower()}')")
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(30_000)
         panel = Panel(context.new_page(), site)
         panels.append(panel)
         return panel.visit(chat)

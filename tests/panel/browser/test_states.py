@@ -104,7 +104,7 @@ def detail(panel: Panel, site: Site) -> None:
     panel.open("run_push")
     panel.page.get_by_role("heading", name="The command may still be running.").wait_for()
     opened = panel.one(".rx-call-row[aria-expanded='true']")
-    assert opened.count() == 1
+    opened.wait_for()
     assert "Started, no result saved" in opened.inner_text()
     panel.one(".rx-call-row").nth(1).click()
     panel.page.get_by_text("On branch main, nothing to commit").wait_for()
