@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..journal.errors import JournalError
-from ..journal.service import peek_unfinished
+from ..journal.look import peek_unfinished
 from . import anchor, notify, paths
 
 TURN_EVENTS = {"communicate.start", "nudge.start", "chain.start", "user_message.start", "monologue.start"}

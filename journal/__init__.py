@@ -23,12 +23,13 @@ from .errors import (
 from .evidence import done, not_done, unknown
 from .holds import HeldRun, RunHeld
 from .ids import Ids
+from .look import peek_unfinished
 from .masking import Masker, Secret
 from .places import step_id
 from .records import Choice
 from .retention import Policy
 from .reviewed import Checked, Idempotent, Safe
-from .service import Journal, peek_unfinished
+from .service import Journal
 from .steps import AsyncTurn, Turn
 from .turns import Turns
 

@@ -9,17 +9,23 @@ from dataclasses import replace
 from typing import Any
 
 from . import codec
-from .calls import Evidence, Result
+from .background import Purpose
+from .calls import Evidence, Intent, Result
 from .codec import Body, Opaque
 from .documents import Draft, Writer
-from .errors import DoesNotFit, UnknownDocument
+from .errors import DoesNotFit, TooLarge, UnknownDocument
 from .evidence import FROM_CHECK, Finding
-from .ids import ChatId
+from .ids import ChatId, Digest
 from .kinds import KINDS
 from .masking import Masker
-from .records import Hold, Outcome
+from .records import CallKey, Decision, Hold, Outcome, Permission, Selection
 
 MOST_RESULT = 512 * 1024 * 1024
+MOST_NOTE = 2000
+MOST_SAID = 64 * 1024
+_MOST_TITLE = 500
+
+SAID = "A person confirmed that this step was completed. Its own output was not saved."
 
 
 class Intake:
@@ -59,6 +65,32 @@ class Intake:
             extra=self._beside(extra) if extra else None,
         )
 
+    def intent(
+        self, key: CallKey, name: str, identity_of: Any, arguments: Any, permission: Permission, extra: dict[str, Any] | None
+    ) -> Intent:
+        masked = self.masker.mask(arguments)
+        return Intent(
+            key=key,
+            name=name,
+            identity=self._identity(identity_of),
+            arguments=codec.body(masked.value),
+            lossy=masked.lossy,
+            permission=permission,
+            extra=self.facts(extra) if extra else None,
+        )
+
+    def background(self, purpose: Purpose, question: Any, name: str, facts: dict[str, Any], ordinal: int) -> Intent:
+        """What is asked beside the turn; the question is digested and not kept."""
+        about = self._identity(question)
+        return Intent(
+            key=purpose.key(about, ordinal),
+            name=name,
+            identity=about,
+            arguments=self.facts({**facts, "purpose": purpose.name}),
+            lossy=False,
+            permission=Permission(),
+        )
+
     def evidence(self, finding: Finding | None) -> Evidence | None:
         if finding is None:
             return None
@@ -75,6 +107,31 @@ class Intake:
             raise DoesNotFit("value", f"It has {len(body.data)} bytes.", allowed)
         return Draft(chat_id, kind, expected, body, writer)
 
+    def title(self, title: str) -> str:
+        return self.masker.text(title)[:_MOST_TITLE]
+
+    def decision(self, decision: Decision) -> tuple[Decision, Body]:
+        """A decision, and what stands as the result of a step that the person says was completed. Raises TooLarge."""
+        _check_size("note", decision.note, MOST_NOTE)
+        _check_size("result_text", decision.result_text or "", MOST_SAID)
+        masked = replace(
+            decision,
+            note=self.masker.text(decision.note),
+            result_text=self.masker.text(decision.result_text or ""),
+            origin=self.masker.text(decision.origin),
+        )
+        note = f" Their note: {masked.note}" if masked.note.strip() else ""
+        return masked, codec.body(masked.result_text or f"{SAID}{note}")
+
+    def selection(self, chosen: Selection) -> Selection:
+        """Raises TooLarge."""
+        _check_size("note", chosen.note, MOST_NOTE)
+        return replace(chosen, note=self.masker.text(chosen.note), origin=self.masker.text(chosen.origin))
+
+    def _identity(self, of: Any) -> Digest:
+        """By what a call is known again: one mark for a secret, however it is spelled."""
+        return codec.digest(codec.encode(self.masker.uniform(of)))
+
     def _beside(self, facts: dict[str, Any]) -> Body:
         """What is kept beside a result must never be the reason that the result is lost, or cannot be read."""
         try:
@@ -85,3 +142,8 @@ class Intake:
     def _description(self, value: Any, problem: str) -> Opaque:
         seen = codec.opaque(value)
         return Opaque(seen.type_name, self.masker.text(f"{seen.text} ({problem} while saving it)"))
+
+
+def _check_size(field: str, text: str, limit: int) -> None:
+    if len(text) > limit:
+        raise TooLarge(field, size=len(text), limit=limit)

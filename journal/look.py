@@ -11,10 +11,13 @@ from typing import Any
 from . import codec, listing
 from .clock import Clock
 from .errors import JournalError
+from .ids import ChatId, RunId
 from .masking import Masker
 from .reading import Reading
+from .records import RunState
 from .store.base import Reader, Row
 from .store.look import Looker
+from .store.peek import peek
 
 
 class Look(Reading):
@@ -60,3 +63,8 @@ def _generations(tx: Reader) -> list[dict[str, Any]]:
 
 def _generation(row: Row) -> dict[str, Any]:
     return {"generation": row["generation"], "began_at": row["began_at"], "reason": row["reason"], "facts": codec.decode(row["facts"])}
+
+
+def peek_unfinished(folder: Path) -> dict[ChatId, tuple[RunId, RunState]]:
+    """Chats with an unfinished run, without owning the journal; empty where there is none."""
+    return {row["chat_id"]: (row["run_id"], RunState(row["state"])) for row in peek(folder, "peek_unfinished")}

@@ -6,18 +6,33 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
-from . import calls, checkpoints, children, decisions, document_views, documents, inputs, leaks, listing, runs, selections, views
+from . import (
+    calls,
+    checkpoints,
+    children,
+    decisions,
+    document_views,
+    documents,
+    inputs,
+    leaks,
+    listing,
+    recovery,
+    runs,
+    selections,
+    views,
+)
 from .checkpoints import LoadedPoint
 from .clock import Clock
 from .decisions import Offer
 from .documents import Document
 from .errors import CheckpointCorrupt
-from .ids import CallId, ChatId, Digest, RunId
+from .ids import CallId, ChatId, Digest, InputId, RunId
 from .leaks import Leak
 from .listing import NO_SEARCH, Search
 from .masking import Masker
 from .preview import Outlook
-from .records import Call, Input, Permission, Process, Run
+from .records import Call, Hold, Input, Permission, Process, Run
+from .recovery import Restart
 from .replay import NOTHING, Allowlist
 from .selections import Offer as RestoreOffer
 from .store.base import Read, Reader
@@ -100,6 +115,10 @@ class Reading:
     def inputs(self, run_id: str) -> list[Input]:
         return self._read(lambda tx: inputs.of_run(tx, RunId(run_id)))
 
+    def offered_input(self, run_id: str, version: int, input_id: str) -> Input:
+        """A message that a Stop left over, as it was shown; one that was discarded too."""
+        return self._read(lambda tx: inputs.offered(tx, RunId(run_id), version, InputId(input_id))[1])
+
     def head(self) -> int:
         return self._read(runs.head)
 
@@ -144,6 +163,21 @@ class Reading:
 
     def _node(self, digest: Digest) -> bytes:
         return self._read(lambda tx: checkpoints.node(tx, digest))
+
+    # -- what happens next ---------------------------------------------------------------------------
+
+    def classify(self, run_id: str, permission_now: Callable[[Call], Permission]) -> Hold | None:
+        """Why a run must wait for a person, or None: the same planner that `begin_call` asks."""
+        return self._read(lambda tx: recovery.classify(tx, RunId(run_id), permission_now, self.allowlist, self.clock.now()))
+
+    def after_restart(self, run_id: str, permission_now: Callable[[Call], Permission]) -> Restart:
+        """`classify`, and what was chosen for a restart when the run was admitted."""
+        at = self.clock.now()
+        return self._read(lambda tx: recovery.after_restart(tx, RunId(run_id), permission_now, self.allowlist, at))
+
+    def is_at_work(self, run_id: str, permission_now: Callable[[Call], Permission]) -> bool:
+        """Whether an effect of this run is under way that may not simply be repeated."""
+        return self._read(lambda tx: recovery.is_at_work(tx, RunId(run_id), permission_now, self.allowlist, self.clock.now()))
 
     # -- what a person sees ----------------------------------------------------------------------
 

@@ -1,22 +1,20 @@
 """The one door of the engine. Writes answer with futures that resolve when they are durable; reads answer at once.
 
-Everything that comes in is masked here, in the caller's thread, before it is digested or handed to the store (I8).
+Each door masks what comes in, in the caller's thread (I8), and hands one write in. The rules are in the modules that it names,
+never here; opening, upkeep and the way to the store are in `owned`.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from . import (
     attempts,
     background,
-    backup,
     calls,
     checkpoints,
     children,
@@ -26,29 +24,20 @@ from . import (
     grants,
     inputs,
     recovery,
-    restoring,
     runs,
     selections,
-    upkeep,
-    verify,
 )
 from .attempts import Completion
 from .background import Purpose
-from .backup import Backup
-from .calls import Evidence, Intent
-from .clock import Clock
+from .calls import Evidence
 from .codec import Body
-from .collection import Desk, Removed
 from .documents import Draft, Ends, Saved, Way, Writer
-from .errors import JournalError, RecordCorrupt, StoreFull, TooLarge
+from .errors import JournalError, RecordCorrupt, TooLarge
 from .evidence import Finding
-from .ids import CallId, ChatId, Digest, Ids, InputId, RunId
-from .intake import Intake
-from .look import Look
-from .masking import Masker
-from .pins import Pins
+from .ids import CallId, ChatId, InputId, RunId
+from .owned import Owned, failed
 from .preview import Outlook
-from .reading import CHAT_SAVED, Reading
+from .reading import CHAT_SAVED
 from .records import (
     Admitted,
     Call,
@@ -70,133 +59,12 @@ from .records import (
     Serve,
     Step,
 )
-from .recovery import Cut, Restart
-from .replay import NOTHING, Allowlist
-from .retention import Policy
+from .recovery import Cut
 from .runs import Scribe
-from .store.base import NO_ROOM, Keep, Restored, Store, Transaction
-from .store.peek import peek
-from .store.sqlite import SqliteStore
-from .verify import Progress
-
-T = TypeVar("T")
-
-MOST_INTENT = 64 * 1024 * 1024
-MOST_NOTE = 2000
-MOST_SAID = 64 * 1024
-_MOST_TITLE = 500
-
-SAID = "A person confirmed that this step was completed. Its own output was not saved."
 
 
-def _no_rest() -> bool:
-    return False
-
-
-def peek_unfinished(folder: Path) -> dict[ChatId, tuple[RunId, RunState]]:
-    """Chats with an unfinished run, without owning the journal; empty where there is none."""
-    return {row["chat_id"]: (row["run_id"], RunState(row["state"])) for row in peek(folder, "peek_unfinished")}
-
-
-class Journal(Reading):
-    """An open journal, owned by this process."""
-
-    def __init__(
-        self, store: Store, *, masker: Masker, clock: Clock, ids: Ids, boot_id: str, folder: Path, allowlist: Allowlist = NOTHING
-    ) -> None:
-        super().__init__(store.read, masker=masker, clock=clock, boot_id=boot_id)
-        self.allowlist = allowlist
-        self._store = store
-        self._intake = Intake(masker)
-        self._ids = ids
-        self._folder = folder
-        self._pins = Pins()
-        self._upkeep = threading.Lock()
-        self._begun: dict[CallId, Call] = {}
-
-    @classmethod
-    def open(
-        cls,
-        folder: Path,
-        *,
-        masker: Masker,
-        clock: Clock | None = None,
-        ids: Ids | None = None,
-        boot: dict[str, Any],
-        allowlist: Allowlist = NOTHING,
-        other_heads: Iterable[Path] = (),
-    ) -> Journal:
-        """Take the ownership, check, migrate, note this process. Raises a JournalError.
-
-        `allowlist` is what may run again without a person (I4); without one, nothing may.
-        `other_heads` are places outside the folder that remember how far the journal has come. If it was put back to
-        an earlier state, every unfinished run is on hold for that when this returns; `restored` says so.
-        """
-        clock = clock or Clock()
-        ids = ids or Ids(clock)
-        boot_id = ids.new("boot")
-        store = SqliteStore(Path(folder), clock.now(), opening=boot_id, other_heads=other_heads)
-
-        def begin(scribe: Scribe) -> None:
-            scribe.tx.change("add_boot", boot_id=scribe.boot_id, now=scribe.now, facts=facts)
-            if store.restored is not None:
-                restoring.begin(scribe, store.restored)
-
-        try:
-            facts = codec.encode(masker.mask(boot, names=False).value)
-            ids.continue_after(store.read(runs.newest_ids))
-            journal = cls(store, masker=masker, clock=clock, ids=ids, boot_id=boot_id, folder=Path(folder), allowlist=allowlist)
-            journal._write(begin).result()
-        except BaseException:
-            store.close()
-            raise
-        return journal
-
-    def together(self) -> AbstractContextManager[None]:
-        """What is handed in inside the block is durable at one moment: a result, its checkpoint and the next intent (N+1).
-
-        Each keeps a fate of its own: a refused intent takes no result with it. Wait for the futures after the block.
-        """
-        return self._store.together()
-
-    def close(self) -> None:
-        """Finish what was submitted, note a clean end, let go of the files."""
-        self._write(lambda scribe: scribe.tx.change("end_boot", boot_id=scribe.boot_id, now=scribe.now))
-        self._store.close()
-
-    @staticmethod
-    def look(folder: Path, *, masker: Masker, clock: Clock | None = None) -> Look:
-        """Read a journal without owning it, beside a running server too; one of a newer version as far as it can be read."""
-        return Look(folder, masker=masker, clock=clock)
-
-    def verify(self) -> Iterator[Progress]:
-        """Read everything and say what is not what was written; takes as long as that takes, and holds nobody up."""
-        return verify.verify(self._folder)
-
-    @property
-    def schema(self) -> int:
-        """The schema version of this journal."""
-        return self._store.schema
-
-    @property
-    def problem(self) -> str | None:
-        """Why writes do not get through right now, or None."""
-        return self._store.problem
-
-    @property
-    def restored(self) -> Restored | None:
-        """Set if this opening found that the journal was put back, replaced or moved."""
-        return self._store.restored
-
-    @property
-    def notes(self) -> list[str]:
-        """What a person should know once about where the journal lies, as sentences."""
-        return self._store.notes
-
-    @property
-    def touched(self) -> bool:
-        """Whether another program wrote to this journal while it was open here."""
-        return self._store.touched
+class Journal(Owned):
+    """What happens to messages, runs, calls, decisions and documents, each a door that hands one write in."""
 
     def note_changes(self, facts: dict[str, Any]) -> Future[int]:
         """Keep as an event what changed around the running server."""
@@ -236,7 +104,7 @@ class Journal(Reading):
                 run_id=RunId(run_id) if run_id else None,
             )
 
-        shown_title = self.masker.text(title)[:_MOST_TITLE]
+        shown_title = self._intake.title(title)
         mode_body = self._intake.facts(mode)
         body = self._intake.facts(content)
         return self._write_sized("message", body, write, point)
@@ -280,10 +148,6 @@ class Journal(Reading):
         """A message that a Stop left over will not be sent."""
         who = self.masker.text(origin)
         return self._write(lambda scribe: inputs.discard(scribe, RunId(run_id), version, InputId(input_id), who))
-
-    def offered_input(self, run_id: str, version: int, input_id: str) -> Input:
-        """A message that a Stop left over, as it was shown; one that was discarded too."""
-        return self._store.read(lambda tx: inputs.offered(tx, RunId(run_id), version, InputId(input_id))[1])
 
     def checkpoint(self, run_id: str, token: int, point: ResumePoint, delivered: Iterable[str]) -> Future[int]:
         """Save a resume point, and which waiting messages stand in it."""
@@ -375,19 +239,6 @@ class Journal(Reading):
 
         return self._write(write)
 
-    def classify(self, run_id: str, permission_now: Callable[[Call], Permission]) -> Hold | None:
-        """Why a run must wait for a person, or None: the same planner that `begin_call` asks."""
-        return self._store.read(lambda tx: recovery.classify(tx, RunId(run_id), permission_now, self.allowlist, self.clock.now()))
-
-    def after_restart(self, run_id: str, permission_now: Callable[[Call], Permission]) -> Restart:
-        """`classify`, and what was chosen for a restart when the run was admitted."""
-        at = self.clock.now()
-        return self._store.read(lambda tx: recovery.after_restart(tx, RunId(run_id), permission_now, self.allowlist, at))
-
-    def is_at_work(self, run_id: str, permission_now: Callable[[Call], Permission]) -> bool:
-        """Whether an effect of this run is under way that may not simply be repeated."""
-        return self._store.read(lambda tx: recovery.is_at_work(tx, RunId(run_id), permission_now, self.allowlist, self.clock.now()))
-
     def suspend_run(self, run_id: str, token: int, permission_now: Callable[[Call], Permission], cut: Cut | None = None) -> Future[Run]:
         """The task of a living run ended and the run did not: held if anything is unknown by now, else queued.
 
@@ -415,16 +266,7 @@ class Journal(Reading):
 
         `finding` is what a check saw of a call that was cut off here.
         """
-        masked = self.masker.mask(arguments)
-        intent = Intent(
-            key=key,
-            name=name,
-            identity=codec.digest(codec.encode(self.masker.uniform(identity_of))),
-            arguments=codec.body(masked.value),
-            lossy=masked.lossy,
-            permission=permission,
-            extra=self._intake.facts(extra) if extra else None,
-        )
+        intent = self._intake.intent(key, name, identity_of, arguments, permission, extra)
         evidence = self._intake.evidence(finding)
 
         def write(scribe: Scribe) -> Step:
@@ -479,15 +321,7 @@ class Journal(Reading):
 
         `ordinal` is how often this life of the run asked the same before.
         """
-        about = codec.digest(codec.encode(self.masker.uniform(question)))
-        intent = Intent(
-            key=purpose.key(about, ordinal),
-            name=name,
-            identity=about,
-            arguments=self._intake.facts({**facts, "purpose": purpose.name}),
-            lossy=False,
-            permission=Permission(),
-        )
+        intent = self._intake.background(purpose, question, name, facts, ordinal)
         return self._write(lambda scribe: background.begin(scribe, RunId(run_id), intent, purpose), intent.arguments)
 
     def finish_background(
@@ -501,19 +335,12 @@ class Journal(Reading):
 
     def decide(self, decision: Decision) -> Future[Run]:
         """Record one decision and let it count (I7)."""
-        for field, text, limit in (("note", decision.note, MOST_NOTE), ("result_text", decision.result_text or "", MOST_SAID)):
-            if len(text) > limit:
-                return _failed(TooLarge(field, size=len(text), limit=limit))
-        decision = replace(
-            decision,
-            note=self.masker.text(decision.note),
-            result_text=self.masker.text(decision.result_text or ""),
-            origin=self.masker.text(decision.origin),
-        )
-        note = f" Their note: {decision.note}" if decision.note.strip() else ""
-        said = codec.body(decision.result_text or f"{SAID}{note}")
+        try:
+            masked, said = self._intake.decision(decision)
+        except TooLarge as error:
+            return failed(error)
         outlook = self._outlook_of(decision.run_id)
-        return self._write(lambda scribe: decisions.decide(scribe, decision, said, outlook))
+        return self._write(lambda scribe: decisions.decide(scribe, masked, said, outlook))
 
     def _outlook_of(self, run_id: RunId) -> Outlook:
         """The same outlook for the transaction that decides; files are looked at here, in the caller's thread."""
@@ -529,9 +356,10 @@ class Journal(Reading):
 
     def choose_state(self, chosen: Selection, usable: Collection[int]) -> Future[Run]:
         """Let a run go on from the state that a person chose, or end it with the chat as it is (I7)."""
-        if len(chosen.note) > MOST_NOTE:
-            return _failed(TooLarge("note", size=len(chosen.note), limit=MOST_NOTE))
-        masked = replace(chosen, note=self.masker.text(chosen.note), origin=self.masker.text(chosen.origin))
+        try:
+            masked = self._intake.selection(chosen)
+        except TooLarge as error:
+            return failed(error)
         return self._write(lambda scribe: selections.select(scribe, masked, usable))
 
     def state_restored(self, run_id: str) -> Future[int]:
@@ -556,82 +384,9 @@ class Journal(Reading):
                 chat_id, kind = self._read(lambda tx: documents.about(tx, conflict_id))
                 draft = self.draft(chat_id, kind, expected, merged, Writer.PERSON)
             except JournalError as error:
-                return _failed(error)
+                return failed(error)
         return self._write(lambda scribe: documents.settle(scribe, conflict_id, way, expected, draft), draft.body if draft else None)
-
-    # -- many reads -----------------------------------------------------------------------------
-
-    def reading(self) -> AbstractContextManager[None]:
-        """What this thread reads inside the block sees one state, and costs less. Do not wait for a write in it."""
-        return self._store.reading()
-
-    # -- upkeep ---------------------------------------------------------------------------------
-
-    def known(self, chat_id: str) -> set[Digest]:
-        """The nodes of this chat that need not be handed in again. Add what was stored; see `forget_known`."""
-        return self._pins.known(chat_id)
-
-    def forget_known(self, chat_id: str) -> None:
-        """Let a collection have them: the next resume point is handed in whole. Only while none is being made."""
-        self._pins.forget(chat_id)
-
-    def plan(self, policy: Policy, *, rest: Callable[[], bool] = _no_rest) -> Removed:
-        """What `prune` would remove now."""
-        return upkeep.plan(self._desk(rest), policy)
-
-    def prune(self, policy: Policy, *, rest: Callable[[], bool] = _no_rest) -> Removed:
-        """Remove what the policy lets go, in the caller's thread. `rest` is called between batches and answers True to stop."""
-        with self._upkeep:
-            return upkeep.prune(self._desk(rest), policy)
-
-    def backup(self, keep: int = backup.KEEP, *, step: Callable[[], None] = backup.no_step) -> Backup:
-        """A verified copy of everything, made beside running writes, in the caller's thread; the newest `keep` stay."""
-        with self._upkeep:  # nothing is collected meanwhile
-            return backup.make(self._store.bodies.folder.parent, keep=keep, clock=self.clock, ids=self._ids, step=step)
-
-    def _desk(self, rest: Callable[[], bool]) -> Desk:
-        return Desk(self._store.read, self._write, self._store.bodies, self._pins, self.clock.now, rest)
-
-    # -- inside ---------------------------------------------------------------------------------
-
-    def _write(self, operation: Callable[[Scribe], T | Keep], *named: Body | ResumePoint | None, sweeping: bool = False) -> Future[T]:
-        """Queue an operation. Large bodies that it names become durable here, in the caller's thread, before it is queued."""
-        try:
-            kept = self._store.keep(_handed_in(named))
-        except JournalError as error:
-            return _failed(error)
-
-        def write(tx: Transaction) -> T | Keep:
-            return operation(Scribe(tx, self.clock.now(), self.boot_id, self._ids, self._begun, self._pins, kept.stubs))
-
-        future = self._store.submit(write, sweeping=sweeping)
-        if kept.stubs:
-            future.add_done_callback(lambda done: kept.release())
-        return future
-
-    def _write_sized(self, field: str, body: Body, operation: Callable[[Scribe], T | Keep], *named: Body | ResumePoint | None) -> Future[T]:
-        if len(body.data) > MOST_INTENT:
-            return _failed(TooLarge(field, size=len(body.data), limit=MOST_INTENT))
-        return self._write(operation, body, *named)
-
-    def _check_room(self) -> None:
-        if not self._store.has_room():
-            raise StoreFull(NO_ROOM)
 
 
 def _of(evidence: Evidence | None) -> tuple[Body | None, ...]:
     return () if evidence is None else (evidence.result.value, evidence.result.extra)
-
-
-def _handed_in(named: Iterable[Body | ResumePoint | None]) -> Iterator[tuple[str, bytes]]:
-    for each in named:
-        if isinstance(each, Body):
-            yield each.digest, each.data
-        elif each is not None:
-            yield from each.nodes.items()
-
-
-def _failed(error: JournalError) -> Future[Any]:
-    future: Future[Any] = Future()
-    future.set_exception(error)
-    return future

@@ -590,9 +590,9 @@ MUTANTS = (
     # -- values ---------------------------------------------------------------------------------
     Mutant(
         "arguments are digested before they are masked",
-        "journal/service.py",
-        "codec.digest(codec.encode(self.masker.uniform(identity_of)))",
-        "codec.digest(codec.encode(identity_of))",
+        "journal/intake.py",
+        "codec.digest(codec.encode(self.masker.uniform(of)))",
+        "codec.digest(codec.encode(of))",
         (RECOVERY,),
     ),
     Mutant(
@@ -706,7 +706,7 @@ MUTANTS = (
     # -- a journal that was put back ------------------------------------------------------------
     Mutant(
         "a journal that was put back holds nothing",
-        "journal/service.py",
+        "journal/owned.py",
         "            if store.restored is not None:\n",
         "            if store.restored is not None and False:\n",
         (RESTORED + "::test_a_journal_put_back_to_an_earlier_state_holds_every_unfinished_run",),

@@ -19,8 +19,8 @@ from journal import backup, restore
 from journal.backup import DATABASE, MANIFEST, Backup
 from journal.digests import of_file
 from journal.errors import BackupDamaged, JournalError, JournalNewer, StoreFull, StoreLocked, StoreLost, UnknownBackup
+from journal.look import peek_unfinished
 from journal.records import Choice, HoldReason, RunState
-from journal.service import peek_unfinished
 from journal.store import bodies, switching
 from journal.store.bodies import LARGE
 from tests.store.test_sqlite import files_end_at

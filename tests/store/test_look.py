@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from journal.errors import JournalForeign, JournalNewer, StoreLost
+from journal.look import peek_unfinished
 from journal.masking import Masker
 from journal.records import RunState
-from journal.service import Journal, peek_unfinished
+from journal.service import Journal
 from journal.store import filesystems, migrate, opening
 from journal.store.sqlite import SqliteStore
 from journal.verify import verify

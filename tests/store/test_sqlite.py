@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from journal.errors import JournalDamaged, JournalForeign, JournalNewer, StoreClosed, StoreFull, StoreLocked, StoreLost
+from journal.look import peek_unfinished
 from journal.records import RunState
-from journal.service import peek_unfinished
 from journal.store import reserve
 from journal.store.base import Store
 from journal.store.sqlite import SqliteStore

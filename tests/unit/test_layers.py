@@ -32,7 +32,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"runs", "attempts", "calls", "checkpoints", "children", "documents", "decisions", "selections", "grants", "inputs"})
     | frozenset({"background"}),
     frozenset({"recovery", "restoring", "retention", "collection", "upkeep", "backup", "restore", "verify", "leaks"}),
-    frozenset({"texts", "spent", "timeline", "views", "listing", "document_views", "intake", "reading", "look", "service"}),
+    frozenset({"texts", "spent", "timeline", "views", "listing", "document_views", "intake", "reading", "look", "owned", "service"}),
     frozenset({"holds", "driving", "doctor"}),
     frozenset({"steps"}),
     frozenset({"turns"}),
