@@ -14,19 +14,19 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ..journal.errors import JournalError
-from . import anchor, banners, edition, guard, lifecycle, notify
+from . import anchor, banners, edition, guard, lifecycle, notify, switch
 
 LIFECYCLE: dict[str, Callable[[dict[str, Any]], None]] = {
     "host.starting": lifecycle.host_starting,
     "host.chats_loaded": lifecycle.chats_loaded,
     "host.up": lifecycle.host_up,
-    "host.tick": lifecycle.tick,
-    "toggle.start": lifecycle.toggle_start,
-    "toggle.end": lifecycle.toggle_end,
-    "toggle.answered": lifecycle.toggle_answered,
-    "plugins.changing": lifecycle.plugins_changing,
-    "plugins.changed": lifecycle.plugins_changed,
-    "plugin.leaving": lifecycle.plugin_leaving,
+    "host.tick": switch.tick,
+    "toggle.start": switch.toggle_start,
+    "toggle.end": switch.toggle_end,
+    "toggle.answered": switch.toggle_answered,
+    "plugins.changing": switch.plugins_changing,
+    "plugins.changed": switch.plugins_changed,
+    "plugin.leaving": switch.plugin_leaving,
     "host.banners": banners.show,
 }
 

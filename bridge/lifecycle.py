@@ -7,8 +7,7 @@ Off: running runs refuse → adapters undone and verified → journal closed →
 from __future__ import annotations
 
 import traceback
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -19,12 +18,10 @@ from ..journal.service import Journal
 from . import (
     advice,
     anchor,
-    deliveries,
     documents,
     edition,
     endings,
     errands,
-    heartbeat,
     jobs,
     launching,
     notify,
@@ -33,7 +30,6 @@ from . import (
     policies,
     preflight,
     queue,
-    quiet,
     restarts,
     resume,
     secrets,
@@ -42,8 +38,8 @@ from . import (
     watching,
 )
 from .activation import Activation
-from .admission import already_shown
 from .handlers import HANDLERS
+from .journaled import Journaled
 from .session import Session
 from .undo import UndoLog
 
@@ -91,7 +87,7 @@ def _make(*, live: bool) -> Activation:
     active.on_put_back = put_back
     journal.permission_now = lambda call: policies.permission_now(active, call)
     try:
-        active.late = overrides.install(paths.ROOT / "overrides", _Journaled(), active.undo)
+        active.late = overrides.install(paths.ROOT / "overrides", Journaled(), active.undo)
     except Exception as error:  # whatever a changed host makes of it: undone already, and said
         _take_back(active)
         raise _NotReady("adapter_mismatch", [str(error)], "Durable Execution did not start: a host function differs.") from error
@@ -132,102 +128,6 @@ def _scan(active: Activation) -> list[Session] | None:
         else:
             _fault(error)
     return None
-
-
-class _Journaled:
-    """What override files may use; looked up at call time, since they outlive an activation."""
-
-    @staticmethod
-    def job_name() -> str:
-        return jobs.job_name()
-
-    @staticmethod
-    async def start_jobs(original: Any, agent: Any, calls: list[Any]) -> Any:
-        active = anchor.active()
-        return await (jobs.start(active, original, agent, calls) if active else original(agent, calls))
-
-    @staticmethod
-    async def run_job(original: Any, parent_context_id: str, job: Any) -> Any:
-        active = anchor.active()
-        return await (jobs.run(active, original, parent_context_id, job) if active else original(parent_context_id, job))
-
-    @staticmethod
-    async def await_jobs(original: Any, agent: Any, job_ids: list[str], timeout: int, *, collect: bool, wait: bool) -> Any:
-        active = anchor.active()
-        if active is None:
-            return await original(agent, job_ids, timeout, collect=collect, wait=wait)
-        return await jobs.wait_for(active, original, agent, job_ids, timeout, collect=collect, wait=wait)
-
-    @staticmethod
-    async def cancel_jobs(original: Any, agent: Any, job_ids: list[str]) -> Any:
-        active = anchor.active()
-        return await (jobs.cancel(active, original, agent, job_ids) if active else original(agent, job_ids))
-
-    @staticmethod
-    def already_shown(ctx: Any, message: str, attachments: list[str], ident: str | None, source: str) -> bool:
-        active = anchor.active()
-        anew = bool(source) and queue.sending.get() is None  # an integration's own bubble
-        return bool(active and not anew and (queue.is_drawn(ctx) or already_shown(active, ctx, message, attachments, ident)))
-
-    @staticmethod
-    def queued_id(ident: str | None) -> str | None:
-        sent = queue.sending.get()
-        return ident if sent is None else sent.input_id
-
-    @staticmethod
-    def queued_before(ctx: Any, ident: str | None, text: str) -> dict[str, Any] | None:
-        active = anchor.active()
-        return None if active is None else queue.known(active, ctx, ident, text)
-
-    @staticmethod
-    def queue_added(ctx: Any, item: dict[str, Any]) -> None:
-        if (active := anchor.active()) is not None:
-            queue.added(active, ctx, item)
-
-    @staticmethod
-    def queue_changed(ctx: Any) -> None:
-        if anchor.active() is not None:
-            queue.save(ctx)
-
-    @staticmethod
-    def sending(ctx: Any, items: list[dict[str, Any]] | None) -> AbstractContextManager[None]:
-        active = anchor.active()
-        if active is None:
-            return nullcontext()
-        return queue.on_their_way(active, ctx, queue.all_of(ctx) if items is None else items)
-
-    @staticmethod
-    def hooks(point: str, agent: Any, found: list[Any]) -> list[Any]:
-        active = anchor.active()
-        return found if active is None else quiet.hooks(active, point, agent, found)
-
-    @staticmethod
-    async def deliver(sender: str, original: Callable[..., Awaitable[Any]], ctx: Any, text: str, *rest: Any) -> Any:
-        active = anchor.active()
-        if active is None:
-            return await original(ctx, text, *rest)
-        return await deliveries.deliver(active, sender, original, ctx, text, *rest)
-
-    @staticmethod
-    async def heard(effect: Awaitable[Any]) -> Any:
-        try:
-            return await effect
-        except Exception as error:
-            deliveries.hear(error)
-            raise
-
-    hear = staticmethod(deliveries.hear)
-    check_silence = staticmethod(deliveries.check_silence)
-
-    @staticmethod
-    def server_made() -> None:
-        active = anchor.active()
-        if active is not None:
-            restarts.watch(active)
-
-    @staticmethod
-    def before_restart() -> None:
-        restarts.before_restart()
 
 
 def _refuse(code: str, files: list[str], text: str) -> None:
@@ -309,97 +209,10 @@ def _protect_from_next_message(active: Activation) -> None:
             active.unprotected.add(ctx.id)
 
 
-def tick(data: dict[str, Any]) -> None:
-    """Once a minute: take up a switch or an update that was made by hand, and try again what may have passed."""
-    if not paths.is_switched_on():
-        switched_off_by_hand()
-        return
-    edition.files_changed()
-    if (active := anchor.active()) is not None:
-        watching.look(active)
-    why = anchor.holder().why_not
-    active = activate_if_due(again=why is not None and why["code"] in MAY_PASS)
-    if active is not None:
-        active.by_clock.set(True)
-        active.upkeep.tick(active)
-
-
-def toggle_start(data: dict[str, Any]) -> None:
-    """Switching off: running runs refuse it, held ones are named once."""
-    name, enabled, scoped = _toggle(data)
-    if name != paths.PLUGIN or enabled:
-        return
-    try:
-        if scoped:
-            _refuse_while_at_work(*scoped)
-        else:
-            deactivate()
-    except StillRunning as error:
-        notify.toast("Durable Execution stays on while chats are running", error.titles)
-        refusal = notify.stopped(str(error))
-        refusal.__cause__ = error
-        data["exception"] = refusal
-
-
-def _refuse_while_at_work(project: str, profile: str) -> None:
-    """For a project or a profile nothing is taken out of force: its agents' hooks are not called any more, also in the middle of a turn."""
-    active = anchor.active()
-    if active is not None and (running := heartbeat.of_scope(active, project, profile)):
-        raise StillRunning(_titles(active, running))
-
-
-def toggle_answered(data: dict[str, Any]) -> None:
-    """Let the page show a refusal as the sentence it is, not as a failure with a traceback."""
-    error = data["exception"]
-    if error is not None and isinstance(error.__cause__, StillRunning):
-        data["exception"], data["result"] = None, {"ok": False, "error": str(error)}
-
-
-def toggle_end(data: dict[str, Any]) -> None:
-    name, enabled, scoped = _toggle(data)
-    if name == paths.PLUGIN and enabled and not scoped and data["exception"] is None:
-        activate_if_due(again=True)
-        if why := anchor.holder().why_not:
-            notify.toast("Durable Execution is switched on but not active", [why["text"], *why["files"]])
-
-
-def plugins_changing(data: dict[str, Any]) -> None:
-    """A `.toggle-0` was laid by hand: after this moment the host calls no hook of ours."""
-    if not paths.is_switched_on():
-        switched_off_by_hand()
-
-
-def plugins_changed(data: dict[str, Any]) -> None:
-    """Some plugin changed; ours may have been switched by a file, or updated in place."""
-    edition.files_changed()
-    if anchor.active() is not None:
-        if not paths.is_switched_on():
-            switched_off_by_hand()
-        return
-    if paths.is_switched_on():
-        activate_if_due(again=True)
-
-
-def plugin_leaving(data: dict[str, Any]) -> None:
-    """Our plugin is being uninstalled or deleted: the data stays, everything else is undone."""
-    args, kwargs = data["args"], data["kwargs"]
-    name = args[0] if args else kwargs.get("plugin_name")
-    if name == paths.PLUGIN:
-        leave()
-
-
 def leave() -> None:
     """Take everything back before our folder goes."""
     deactivate()
     anchor.forget()
-
-
-def _toggle(data: dict[str, Any]) -> tuple[str, bool, tuple[str, str] | None]:
-    """Which plugin is switched, on or off, and for which project or profile if not for all."""
-    args, kwargs = data["args"], data["kwargs"]
-    values = dict(zip(("plugin_name", "enabled", "project_name", "agent_profile"), args, strict=False)) | kwargs
-    scope = str(values.get("project_name") or ""), str(values.get("agent_profile") or "")
-    return values["plugin_name"], bool(values["enabled"]), scope if any(scope) else None
 
 
 # -- off -----------------------------------------------------------------------------------
@@ -444,7 +257,7 @@ def deactivate(*, by_hand: bool = False, told: bool = True) -> None:
             return
         running = active.running()
         if running and not by_hand:
-            raise StillRunning(_titles(active, running))
+            raise StillRunning(titles(active, running))
         unfinished = active.every()
         active.closed = True
         for session in unfinished:
@@ -454,10 +267,10 @@ def deactivate(*, by_hand: bool = False, told: bool = True) -> None:
         holder.activation, holder.why_not = None, None
     if unfinished and told:
         text = "Durable Execution is off. These chats have unfinished runs that nothing protects now"
-        notify.toast(text, _titles(active, unfinished))
+        notify.toast(text, titles(active, unfinished))
 
 
-def _titles(active: Activation, sessions: Iterable[Session]) -> list[str]:
+def titles(active: Activation, sessions: Iterable[Session]) -> list[str]:
     return [active.journal.masker.text(session.run.title) for session in sessions]
 
 
