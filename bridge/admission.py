@@ -17,8 +17,9 @@ from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalErro
 from ..journal.records import Admitted, Input, ResumePoint, Run, RunState
 from ..journal.recovery import Cut
 from . import agents, callers, deliveries, heartbeat, notify, paths, persons, programs, queue, settings, suspension, waiting
+from .bindings import bound
 from .projection import Projector
-from .session import Message, Phase, Session, bound
+from .session import Message, Phase, Session
 
 if TYPE_CHECKING:
     from .activation import Activation

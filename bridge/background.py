@@ -16,7 +16,8 @@ from ..journal.errors import JournalError
 from ..journal.records import Call, Dropped, Outcome, Proceed, Serve
 from . import purposes, spending, waiting
 from .agents import ROOT_PATH
-from .session import Session, bound
+from .bindings import bound
+from .session import Session
 
 if TYPE_CHECKING:
     from .activation import Activation

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.records import Call, Outcome, Permission, Serve
 from . import notify, outcomes, paths, senders
+from .bindings import Binding, bound
 from .senders import SENDERS, Sender
-from .session import Binding, Session, bound
+from .session import Session
 
 if TYPE_CHECKING:
     from .activation import Activation

@@ -12,7 +12,8 @@ from ..journal.errors import JournalError
 from ..journal.ids import CallId
 from ..journal.records import HoldReason
 from . import agents, notify, paths, waiting
-from .session import Session, bound
+from .bindings import bound
+from .session import Session
 
 if TYPE_CHECKING:
     from .activation import Activation

@@ -16,9 +16,10 @@ from ..journal.children import place_of
 from ..journal.errors import JournalError
 from ..journal.records import ChildOrder, Run, RunState
 from . import children, launching, notify, turns, waiting
+from .bindings import Binding, bound, of_agent, starting_call
 from .children import SUBORDINATE
 from .projection import RECORDED_JOBS
-from .session import Binding, Child, Phase, Session, bound, of_agent, starting_call
+from .session import Child, Phase, Session
 
 if TYPE_CHECKING:
     from .activation import Activation

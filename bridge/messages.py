@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..journal.ids import InputId
 from ..journal.records import CallKey, CallKind
 from . import agents, notify
-from .session import Message, Session, bound, of_agent
+from .bindings import bound, of_agent
+from .session import Message, Session
 
 if TYPE_CHECKING:
     from .activation import Activation

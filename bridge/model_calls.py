@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ..journal.modes import HOSTED_TOOLS
 from ..journal.records import Call, Outcome, Permission, Serve
 from . import deliveries, heartbeat, hosted, messages, outcomes, spending
-from .session import Binding, Session, bound, current_call, of_agent
+from .bindings import Binding, bound, current_call, of_agent
+from .session import Session
 
 if TYPE_CHECKING:
     from .activation import Activation

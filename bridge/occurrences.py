@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
 from . import admission, messages, notify, paths, programs, tasks, turns
-from .session import Binding, Phase, Session, bound
+from .bindings import Binding, bound
+from .session import Phase, Session
 
 if TYPE_CHECKING:
     from .activation import Activation

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.digests import of_file
 from . import anchor, notify, overrides, paths, senders, tasks
-from .session import Session, bound
+from .bindings import bound
+from .session import Session
 
 if TYPE_CHECKING:
     from .activation import Activation

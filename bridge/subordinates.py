@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.records import Call, CallKey, CallKind, Outcome
 from . import agents, outcomes
-from .session import Session, bound
+from .bindings import bound
+from .session import Session
 
 if TYPE_CHECKING:
     from .activation import Activation

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from ..journal.codec import Opaque, decode, encode
 from ..journal.records import Call, Outcome, Proceed, Serve
 from . import carried, documents, leavings, messages, outcomes, paths, policies, quiet, subordinates
+from .bindings import bound, of_agent, starting_call
 from .projection import VOLATILE
-from .session import OpenTool, Session, bound, of_agent, starting_call
+from .session import OpenTool, Session
 
 if TYPE_CHECKING:
     from .activation import Activation

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ..journal.errors import JournalError, NotAllowed
 from ..journal.records import Input, InputState, RunState
 from . import deliveries, limits, messages, notify, subordinates, tasks, waiting
-from .session import Binding, Message, Phase, Session, bound, of_agent
+from .bindings import Binding, bound, of_agent
+from .session import Message, Phase, Session
 
 if TYPE_CHECKING:
     from .activation import Activation

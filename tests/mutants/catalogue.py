@@ -416,7 +416,7 @@ MUTANTS = (
     ),
     Mutant(
         "a replaced coroutine starts effects",
-        "bridge/session.py",
+        "bridge/bindings.py",
         "    if not binding.is_current:",
         "    if False:",
         ("tests/bridge/test_replaced.py",),
