@@ -7,30 +7,38 @@ briefly, and what cannot be recorded is refused before it starts.
 
 from __future__ import annotations
 
-import asyncio
 import time
 import uuid
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded
-from ..journal.records import Admitted, Input, ResumePoint, Run, RunState
-from ..journal.recovery import Cut
-from . import agents, callers, deliveries, heartbeat, notify, paths, persons, programs, queue, settings, suspension, waiting
+from ..journal.errors import ChatBusy, InputConflict, JournalError, RunEnded
+from ..journal.records import Input, Run
+from . import (
+    agents,
+    answers,
+    beginnings,
+    callers,
+    deliveries,
+    heartbeat,
+    notify,
+    paths,
+    persons,
+    programs,
+    queue,
+    waiting,
+)
+from .beginnings import content_of, is_orphan
 from .bindings import bound
-from .projection import Projector
 from .session import Message, Phase, Session
 
 if TYPE_CHECKING:
     from .activation import Activation
 
 REFUSED_OTHER = "A message with this id was already sent with other content. It was refused; nothing was started."
-ANSWER_GONE = "This message was recorded and its run has ended; its answer is no longer kept. Nothing was started."
 KEY_TOO_LONG = "The Idempotency-Key is longer than 255 characters. Nothing was started."
 SENT_AGAIN = "A program sent this request again with the same Idempotency-Key. It got the recorded answer; nothing was started."
 _KEY = "Idempotency-Key"
 _BAD_REQUEST, _CONFLICT = 400, 409
-_LOOK_S = 5.0
 
 
 # -- messages -----------------------------------------------------------------------
@@ -119,7 +127,7 @@ def _answer_elsewhere(active: Activation, ctx: Any, data: dict[str, Any], known:
         data["result"] = active.answer(REFUSED_OTHER)
     else:
         programs.answer_for(record.chat_id)
-        data["result"] = _recorded(active, active.sessions.get(record.chat_id), ctx, record)
+        data["result"] = answers.recorded(active, active.sessions.get(record.chat_id), record)
     if not programs.names_chat():
         programs.drop_empty(ctx)
 
@@ -142,29 +150,7 @@ def communicate_end(active: Activation, data: dict[str, Any]) -> None:
         session.end(waiting.commit(active.journal.stop_run(session.run.run_id, "the turn could not be started")), "stopped")
         return
     if persons.acting_now() != "nudge":  # nudge stores what we return as the chat's own task
-        data["result"] = active.task(_answer, session)
-
-
-async def _answer(session: Session) -> Any:
-    """What a caller gets: the turn's own end, or at once that it waits for a person."""
-    outcome = session.outcome
-    while not outcome.done():
-        await asyncio.wait({asyncio.wrap_future(outcome)}, timeout=_LOOK_S)
-        if not outcome.done() and session.is_lost():
-            return "This turn ended without an answer. Open Recovery in the sidebar."
-    word = outcome.result()
-    if word == "held":
-        return notify.HELD_ANSWER
-    if word == "suspended":
-        return notify.SUSPENDED
-    if word == "ended":
-        if session.error is not None:
-            raise session.error
-        return session.answer
-    ctx = session.context()
-    if word == "off" and ctx is not None and ctx.task is not None:  # switched off by hand: the turn goes on unrecorded
-        return await ctx.task.result()
-    return session.ended_by or "This turn was stopped."
+        data["result"] = active.task(answers.of_turn, session)
 
 
 def _is_recorded(active: Activation, ctx: Any) -> bool:
@@ -196,10 +182,6 @@ def _let_start(session: Session, ctx: Any) -> None:
         time.sleep(0.002)
 
 
-def content_of(msg: Any) -> dict[str, Any]:
-    return {"text": msg.message, "attachments": list(msg.attachments), "system": list(msg.system_message)}
-
-
 def _known_before(active: Activation, ctx: Any, msg: Any) -> Any:
     """A task with the recorded answer if this very message was taken in before, else None."""
     if (ctx.id, msg.id) in active.claiming:
@@ -211,25 +193,9 @@ def _known_before(active: Activation, ctx: Any, msg: Any) -> Any:
     if verdict == "other":
         raise InputConflict()
     session = active.sessions.get(ctx.id)
-    if isinstance(record, Run) and session is None and _is_orphan(active, record):
+    if isinstance(record, Run) and session is None and is_orphan(active, record):
         return None
-    return _recorded(active, session, ctx, record)
-
-
-def _recorded(active: Activation, session: Session | None, ctx: Any, record: Run | Input) -> Any:
-    if isinstance(record, Run):
-        return _repeat(active, session, ctx, record)
-    return active.answer(notify.KEPT if record.state.value == "waiting" else "This message was already delivered.")
-
-
-def _repeat(active: Activation, session: Session | None, ctx: Any, run: Run) -> Any:
-    if run.is_removed:
-        return active.answer(ANSWER_GONE)
-    if run.state is RunState.COMPLETED:
-        return active.answer(str(run.answer or ""))
-    if session is not None and session.run.run_id == run.run_id:
-        return active.task(_answer, session)
-    return active.answer(f"This message was already handled; its run is {run.state.value}.")
+    return answers.recorded(active, session, record)
 
 
 def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None:
@@ -237,96 +203,26 @@ def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None
     entered = agents.entered_at(ctx.get_agent().number)  # a chat that was saved while a subordinate spoke goes on there
     point = projector.project(ctx, {}, paths=entered)
     try:
-        admitted = _admitted(active, ctx, msg, point)
+        admitted = beginnings.admit(active, ctx, msg, point)
     except ChatBusy as busy:
-        if not _is_orphan(active, busy.run):
+        if not is_orphan(active, busy.run):
             # the journal knows an unfinished run that this process could not take up
             text = "This chat has an unfinished run that could not be read. Open Recovery in the sidebar. Nothing was started."
             notify.warn(ctx, "Not started", text, f"durable-busy-{busy.run.run_id}")
             data["result"] = active.answer(text)
             return
         waiting.commit(active.journal.stop_run(busy.run.run_id, "refused: the journal did not answer"))
-        admitted = _admitted(active, ctx, msg, point)
-    if admitted.repeat and not _is_orphan(active, admitted.run):
-        data["result"] = _repeat(active, None, ctx, admitted.run)
+        admitted = beginnings.admit(active, ctx, msg, point)
+    if admitted.repeat and not is_orphan(active, admitted.run):
+        data["result"] = answers.repeat(active, None, admitted.run)
         return
-    session = _session(active, admitted.run, projector, point, entered)
+    session = beginnings.session_of(active, admitted.run, projector, point, entered)
     if active.suspension is None:
         session.starting = True
         data["_durable_session"] = session
     else:
-        put_by(active, session)
-        data["result"] = active.task(_answer, session)
-
-
-def put_by(active: Activation, session: Session) -> None:
-    """Taken in while everything is suspended: it is recorded, begins after the restart, and its caller is let go."""
-    run = session.run
-    cut = Cut(active.suspension.by if active.suspension else "")
-    future = active.journal.suspend_run(run.run_id, run.token, lambda call: call.permission, cut)
-    session.run = waiting.commit(future)
-    suspension.put_by(session)
-
-
-def begin(active: Activation, ctx: Any, input_id: str, content: dict[str, Any], *, title: str, facts: dict[str, Any]) -> Session | None:
-    """Admit a turn that comes in by another way than `communicate`; None if it was taken in before."""
-    projector = active.projector(ctx.id)
-    entered = agents.entered_at(0)
-    point = projector.project(ctx, {}, paths=entered)
-    admitted = _committed(active, active.journal.admit(ctx.id, input_id, content, title=title, mode=mode_of(ctx) | facts, point=point))
-    return None if admitted.repeat else _session(active, admitted.run, projector, point, entered)
-
-
-def _session(active: Activation, run: Run, projector: Projector, point: ResumePoint, entered: dict[int, str]) -> Session:
-    projector.stored(point)
-    session = Session(active, run, projector, generation=1, paths=entered)
-    session.messages = [Message.of(item) for item in active.journal.waiting(run.chat_id)]
-    active.add(session)
-    return session
-
-
-def _admitted(active: Activation, ctx: Any, msg: Any, point: ResumePoint) -> Admitted:
-    future = active.journal.admit(
-        ctx.id,
-        msg.id,
-        content_of(msg),
-        title=ctx.name or active.journal.masker.text(msg.message)[:80],  # masked before it is cut
-        mode=mode_of(ctx),
-        point=point,
-        claim_waiting=(ctx.id, msg.id) in active.claiming,
-    )
-    return _committed(active, future)
-
-
-def _committed(active: Activation, future: Future[Admitted]) -> Admitted:
-    try:
-        return waiting.commit(future)
-    except CommitTimeout:
-        future.add_done_callback(lambda late: _withdraw(active, late))
-        raise
-
-
-def mode_of(ctx: Any) -> dict[str, str]:
-    """How this run behaves, by the chat's project and profile as they are set now. What is set wrongly is said in the chat."""
-    mode, problems = settings.mode_for(ctx.agent0)
-    for problem in problems:
-        ident = f"durable-setting-{problem}"
-        if not any(item.id == ident for item in ctx.log.logs):
-            notify.warn(ctx, "A setting of Durable Execution cannot be used", problem, ident)
-    return mode
-
-
-def _is_orphan(active: Activation, run: Run) -> bool:
-    """An admission of this very process that was committed and answered with a refusal: nothing of it ever ran."""
-    mine = run.boot_id == active.journal.boot_id and run.chat_id not in active.sessions
-    return mine and run.state is RunState.RUNNING and not active.journal.calls(run.run_id)
-
-
-def _withdraw(active: Activation, late: Future[Any]) -> None:
-    """An admission that was answered with a refusal must not start to count afterwards."""
-    if late.cancelled() or late.exception() is not None or late.result().repeat:
-        return
-    active.journal.stop_run(late.result().run.run_id, "refused: the journal answered too late")
+        beginnings.put_by(active, session)
+        data["result"] = active.task(answers.of_turn, session)
 
 
 def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, data: dict[str, Any]) -> bool:
@@ -350,7 +246,7 @@ def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, dat
             return True
         if agent.intervention is None:  # a scheduled turn is not its chat's own task: the host would begin a second one
             agent.intervention = message.to_host()
-        data["result"] = active.task(_answer, session)  # the host has one slot; ours has room
+        data["result"] = active.task(answers.of_turn, session)  # the host has one slot; ours has room
     elif session.phase is Phase.RUNNING:
         _continue_lost(active, session, ctx, data)
     else:

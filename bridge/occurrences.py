@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
-from . import admission, messages, notify, paths, programs, tasks, turns
+from . import beginnings, messages, notify, paths, programs, tasks, turns
 from .bindings import Binding, bound
 from .session import Phase, Session
 
@@ -72,7 +72,7 @@ def _take_in(active: Activation, agent: Any, message: Any, data: dict[str, Any])
             shown.update(type="info", heading="Not started again", content=RUN_BEFORE)
         raise asyncio.CancelledError
     if active.suspension is not None:
-        admission.put_by(active, session)  # it begins after the restart
+        beginnings.put_by(active, session)  # it begins after the restart
         raise asyncio.CancelledError
     _bind(active, session)
     ctx = session.context()
@@ -92,7 +92,7 @@ def _admitted(active: Activation, ctx: Any, task: Any, occurrence: Occurrence, m
         if ctx.id in active.sessions or ctx.is_running() or ctx.get_agent().number != 0:
             ctx = _own_chat(ctx, occurrence)
         facts = {tasks.TASK: task.uuid}
-        return admission.begin(active, ctx, occurrence.input_id, admission.content_of(message), title=task.name, facts=facts)
+        return beginnings.begin(active, ctx, occurrence.input_id, beginnings.content_of(message), title=task.name, facts=facts)
 
 
 def _own_chat(ctx: Any, occurrence: Occurrence) -> Any:
