@@ -248,7 +248,11 @@ def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, dat
             agent.intervention = message.to_host()
         data["result"] = active.task(answers.of_turn, session)  # the host has one slot; ours has room
     elif session.phase is Phase.RUNNING:
-        _continue_lost(active, session, ctx, data)
+        try:
+            _continue_lost(active, session, ctx, data)
+        except JournalError as error:  # the message is recorded all the same: sent again it would be a second one
+            notify.inform(ctx, "Message kept", f"{notify.KEPT} {error}")
+            data["result"] = active.answer(notify.KEPT)
     else:
         notify.inform(ctx, "Message kept", notify.KEPT)
         data["result"] = active.answer(notify.why_waiting(active, session))

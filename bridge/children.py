@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..journal.errors import JournalError
+from ..journal.errors import JournalError, RunEnded
 from ..journal.masking import has_hidden
 from ..journal.records import Call, Hold, HoldReason, Permission, Run, RunState
 from ..journal.recovery import Restart
@@ -120,12 +120,16 @@ def end_stopped(active: Activation) -> None:
             end(active, session, run)
 
 
-def stop_of_chat(active: Activation, chat_id: str, origin: str) -> None:
-    """A person reset or deleted the chat: what its earlier runs left at work ends, too."""
+def stop_of_chat(active: Activation, chat_id: str, origin: str) -> JournalError | None:
+    """A person resets or deletes the chat: what its earlier runs left at work ends, too. Answers why one of them does not."""
+    problem: JournalError | None = None
     for session in list(active.children.values()):
         if session.child is not None and session.child.above == chat_id:
             try:
                 waiting.commit(active.journal.stop_run(session.run.run_id, origin))
+            except RunEnded:
+                continue  # a moment ago
             except JournalError as error:
-                notify.write(f"A job could not be stopped: {error}")
+                problem = error
     end_stopped(active)
+    return problem

@@ -52,11 +52,12 @@ async def check(call_id: CallId | None = None) -> None:
     raise notify.stopped(SWITCHED_OFF)
 
 
-def hold(session: Session) -> None:
-    """The same for a run that is about to be set going: nothing of it is started."""
-    journal = session.activation.journal
+def hold(session: Session, *, patient: bool = False) -> None:
+    """The same for a run that is about to be set going: nothing of it is started. `patient` in threads of our own only."""
+    future = session.activation.journal.hold_run(session.run.run_id, HoldReason.UNRECORDED_STEP, text=SWITCHED_OFF)
+    held = future.result(waiting.PATIENT_S) if patient else waiting.commit(future)
     session.fresh = False
-    session.wait_for_person(journal.hold_run(session.run.run_id, HoldReason.UNRECORDED_STEP, text=SWITCHED_OFF).result(waiting.PATIENT_S))
+    session.wait_for_person(held)
 
 
 def of_scope(active: Activation, project: str, profile: str) -> list[Session]:

@@ -105,32 +105,48 @@ async def run(active: Activation, original: Callable[..., Awaitable[str]], paren
         return await original(parent_context_id, job) if ended is None else recorded(ended)
     assert session.child is not None
     session.child.job = job
-    while await _turn(active, session, job):
-        generation = session.generation
+    while (generation := await _life(active, session, job)) is not None:
         try:
-            result = await _work(session, original, parent_context_id, job)
+            result = await _work(session, generation, original, parent_context_id, job)
         except asyncio.CancelledError:
             if session.phase is Phase.ENDED:
                 break  # how it ended is in the record: stopped, or closed a moment before its task was ended
-            if active.closed:
-                raise
-            task = asyncio.current_task()
-            assert task is not None
-            task.uncancel()  # somebody ended the task, not the run: it goes on in its chat, or waits for a decision
-            while not active.closed and not await asyncio.to_thread(_lost, session, generation):
-                await asyncio.sleep(_LOOK_S)
+            await _outlive(session, generation)
             continue
         except Exception as error:
             if session.phase is Phase.ENDED:
                 break
-            if session.generation != generation:
-                continue
-            await turns.close(active, session, None, error)
-            raise
-        if session.phase is Phase.RUNNING and session.generation == generation:
-            await turns.close(active, session, result, None)
+            if session.generation == generation and await turns.close(active, session, None, error):
+                raise
+            continue
+        if session.phase is Phase.RUNNING and session.generation == generation and await turns.close(active, session, result, None):
             return result
     return recorded(active.journal.run(session.run.run_id))
+
+
+async def _life(active: Activation, session: Session, job: Any) -> int | None:
+    """The life of the child in which this coroutine works on it from now on, or None: it has ended elsewhere.
+
+    Whoever ends the task while it waits for that, like a suspension that begins just now, ends no run either.
+    """
+    while True:
+        generation = session.generation
+        try:
+            return await _turn(active, session, job)
+        except asyncio.CancelledError:
+            if session.phase is Phase.ENDED:
+                return None
+            await _outlive(session, generation)
+
+
+async def _outlive(session: Session, generation: int) -> None:
+    """Somebody ended the task, not the run: it goes on in its chat, or waits for a decision."""
+    active, task = session.activation, asyncio.current_task()
+    if active.closed or task is None:
+        raise asyncio.CancelledError
+    task.uncancel()
+    while not active.closed and not await asyncio.to_thread(_lost, session, generation):
+        await asyncio.sleep(_LOOK_S)
 
 
 def _lost(session: Session, generation: int) -> bool:
@@ -144,8 +160,8 @@ def _lost(session: Session, generation: int) -> bool:
     return True
 
 
-async def _turn(active: Activation, session: Session, job: Any) -> bool:
-    """Wait until this coroutine may work on the child: True; or until it has ended elsewhere: False.
+async def _turn(active: Activation, session: Session, job: Any) -> int | None:
+    """Wait until this coroutine may work on the child: in which life; or until it has ended elsewhere: None.
 
     Where the host started a job anew for the child, that one goes on with it; the one before only waits for the end.
     """
@@ -155,15 +171,14 @@ async def _turn(active: Activation, session: Session, job: Any) -> bool:
         if active.suspension is not None or not _is_newest(session, job):
             await asyncio.sleep(_LOOK_S)
             continue
-        with session.lock:
+        with session.lock:  # a suspension may put it aside from the next moment on
             first, session.starting = session.starting, False
             if first:
                 session.phase = Phase.RUNNING
-                return True
-        if session.phase is Phase.READY and await _taken_on(session, job):
-            return True
-        await asyncio.sleep(_LOOK_S)
-    return False
+                return session.generation
+        if session.phase is not Phase.READY or not await _taken_on(session, job):
+            await asyncio.sleep(_LOOK_S)
+    return None
 
 
 def _is_newest(session: Session, job: Any) -> bool:
@@ -183,7 +198,10 @@ def _may_take_on(session: Session, job: Any) -> bool:
 
 
 def _take_on(session: Session, job: Any) -> bool:
-    """Wait for a turn and claim the child for this job: from here its records are served. Of several only one does. Blocks."""
+    """Wait for a turn and claim the child for this job: from here its records are served. Of several only one does. Blocks.
+
+    Who asked may be cancelled meanwhile: what was claimed is begun by the coroutine that looks next.
+    """
     active = session.activation
     passed = active.launches.enter(alone=active.careful or session.run.recoveries > 0)
     with active.chat_lock(session.run.run_id):
@@ -192,21 +210,23 @@ def _take_on(session: Session, job: Any) -> bool:
             return False
         session.on_passed = passed
         try:
-            launching.take_on(active, session)
+            life = launching.take_on(active, session)
         except BaseException:
             session.passed_cursor()
             raise
-        return session.phase is Phase.RUNNING
+        with session.lock:
+            session.starting = session.generation == life
+        return session.starting
 
 
-async def _work(session: Session, original: Callable[..., Awaitable[str]], parent_context_id: str, job: Any) -> str:
+async def _work(session: Session, generation: int, original: Callable[..., Awaitable[str]], parent_context_id: str, job: Any) -> str:
     child = session.child
     assert child is not None
     if session.run.checkpoint_seq and child.has_chat and session.resumed:
         bound.set(None)  # its own loop binds it, and closes it
         return await _continue(session, child, job)
     session.start_over()
-    bound.set(Binding(session, session.generation))
+    bound.set(Binding(session, generation))
     _worker.set(session.chat_id if child.has_chat else "")
     return await original(parent_context_id, job)
 

@@ -114,8 +114,8 @@ def _failed(session: Session, why: str) -> None:
         notify.write(f"A run could not be continued. {why} Restart Agent Zero to try again.")
 
 
-def take_on(active: Activation, session: Session) -> None:
-    """Rebuild the chat if it has to be, and claim the run: from here its records are served."""
+def take_on(active: Activation, session: Session) -> int:
+    """Rebuild the chat if it has to be, and claim the run: from here its records are served. Answers the life that begins."""
     if session.run.checkpoint_seq and not session.fresh:
         active.journal.begin_recovery(session.run.run_id).result(waiting.PATIENT_S)
         resume.rebuild_chat(session, resume.point_of(active, session.run))
@@ -128,7 +128,9 @@ def take_on(active: Activation, session: Session) -> None:
     session.repeats = {deepest: _last_answer(session, session.paths[deepest], calls)}
     session.resumed = True
     session.fence(claim.run)
+    life = session.generation
     session.claimed(claim)
+    return life
 
 
 async def reenter(session: Session, ctx: Any) -> Any:
@@ -142,7 +144,7 @@ def _launch(active: Activation, session: Session) -> None:
 
     if heartbeat.is_missing(session):
         session.passed_cursor()
-        heartbeat.hold(session)
+        heartbeat.hold(session, patient=True)
         return
     take_on(active, session)
     ctx = session.context()

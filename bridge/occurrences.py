@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .tasks import Occurrence
 
 _THREAD = "TaskScheduler"
+_AGAIN_S = 0.5
 CANCELLED = "The scheduled task was cancelled while it ran. What it did so far is recorded."
 RUN_BEFORE = "This occurrence of the task was already taken in. It was not started again."
 NOT_RECORDED = "The scheduled task was not started: it could not be recorded."
@@ -119,12 +121,26 @@ def _bind(active: Activation, session: Session) -> None:
 
 
 def _ended(active: Activation, session: Session, generation: int, handle: Any) -> None:
-    """The host cancelled its coroutine in the middle: that ends no run (I3)."""
-    with active.chat_lock(session.chat_id):
-        if active.closed or session.phase is not Phase.RUNNING or session.generation != generation:
-            return
-        with contextlib.suppress(JournalError):
-            session.lost_its_task(CANCELLED)
+    """The host's coroutine is over. The scheduler's loop, which calls this, waits neither for the chat nor for the journal."""
+    if not _has_left(active, session, generation):
+        arguments = (active, session, generation)
+        threading.Thread(target=_hold_lost, args=arguments, name="durable-lost-task", daemon=True).start()
+
+
+def _has_left(active: Activation, session: Session, generation: int) -> bool:
+    return active.closed or session.phase is not Phase.RUNNING or session.generation != generation
+
+
+def _hold_lost(active: Activation, session: Session, generation: int) -> None:
+    """The host cancelled its coroutine in the middle: that ends no run (I3). Tried until the journal answers."""
+    while True:
+        with active.chat_lock(session.chat_id):
+            if _has_left(active, session, generation):
+                return
+            with contextlib.suppress(JournalError):
+                session.lost_its_task(CANCELLED)
+                return
+        time.sleep(_AGAIN_S)
 
 
 # -- the loop --------------------------------------------------------------------------------

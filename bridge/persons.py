@@ -78,8 +78,8 @@ def reset_start(active: Activation, data: dict[str, Any]) -> None:
         if data["exception"] is not None:
             return
         notify.no_badge(ctx)
-    children.stop_of_chat(active, ctx.id, "person: the chat was reset")
-    acting.what = "reset"
+    if _stop_jobs(active, ctx.id, "the chat was reset", data):
+        acting.what = "reset"
 
 
 def reset_end(active: Activation, data: dict[str, Any]) -> None:
@@ -91,7 +91,7 @@ def remove_start(active: Activation, data: dict[str, Any]) -> None:
     chat_id = data["args"][0] if data["args"] else data["kwargs"]["id"]
     session = active.sessions.get(chat_id)
     if session is None:
-        children.stop_of_chat(active, chat_id, "person: the chat was deleted")
+        _stop_jobs(active, chat_id, "the chat was deleted", data)
         return
     if programs.is_cleaning_up(session):
         data["result"] = session.context()
@@ -101,7 +101,8 @@ def remove_start(active: Activation, data: dict[str, Any]) -> None:
         session.wait_for_person(waiting.commit(active.journal.hold_run(session.run.run_id, HoldReason.CHAT_GONE, text=CHAT_GONE)))
     else:
         _stop_by_person(active, session, "the chat was deleted", data)
-        children.stop_of_chat(active, chat_id, "person: the chat was deleted")
+        if data["exception"] is None:
+            _stop_jobs(active, chat_id, "the chat was deleted", data)
 
 
 def _file_vanished(session: Session) -> bool:
@@ -120,3 +121,11 @@ def _stop_by_person(active: Activation, session: Session, what: str, data: dict[
         return
     session.end(run, "stopped")
     children.end_stopped(active)
+
+
+def _stop_jobs(active: Activation, chat_id: str, what: str, data: dict[str, Any]) -> bool:
+    """Jobs that earlier turns of the chat left at work are stopped, too, or the chat stays as it is: they would go on unseen."""
+    problem = children.stop_of_chat(active, chat_id, f"person: {what}")
+    if problem is not None:
+        data["exception"] = notify.stopped(f"The chat was left as it is: a job of it could not be stopped. {problem}")
+    return problem is None

@@ -352,9 +352,9 @@ class Session:
         """Somebody cancelled this run's task in the middle, which ends no run (I3): a person is asked, about what is unknown or at all."""
         journal = self.activation.journal
         run = waiting.commit(journal.interrupt_run(self.run.run_id, "its task was cancelled"))
-        self.fence(run)
         if run.state is RunState.RUNNING:
             run = waiting.commit(journal.hold_run(run.run_id, HoldReason.ASK, text=why))
+        self.fence(run)  # after both: whoever tries again must find it as it was
         self.fresh = False
         self.wait_for_person(run)
 
@@ -413,6 +413,7 @@ class Session:
         with self.lock:
             self.run = run
             self.generation += 1
+            self.starting = False
             self.open_tools.clear()
             handle, self.handle = self.handle, None
         if handle is not None and not handle.done():

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError
-from ..journal.records import Call, RunState
+from ..journal.records import Call, Run, RunState
 from ..journal.recovery import Cut
 from ..journal.texts import summary
 from . import jobs, launching, notify, policies
@@ -119,32 +120,58 @@ def _at_work(active: Activation) -> list[Session]:
 def _put_aside(active: Activation, session: Session, now: Suspension, *, patient: bool) -> bool:
     """Move one run in the journal, fence its coroutine, then end it. False while an effect of it is under way."""
     with active.chat_lock(session.chat_id):
-        if session.phase is not Phase.RUNNING:
+        if session.phase is not Phase.RUNNING or now.lifted:
             return True
-        run = session.run
+        run, generation = session.run, session.generation
         if patient and _has_effect(active, session):
             return False
         cut = Cut(now.by, patient)
-        future = active.journal.suspend_run(run.run_id, run.token, lambda call: policies.permission_now(active, call), cut)
+        asked = active.journal.suspend_run(run.run_id, run.token, lambda call: policies.permission_now(active, call), cut)
         try:
-            moved = future.result(_COMMIT_S)
-        except (JournalError, TimeoutError):
-            return False  # the journal does not answer: no step can begin either
-        if moved.state is RunState.RUNNING:
+            moved = asked.result(_COMMIT_S)
+        except (JournalError, TimeoutError):  # the journal does not answer: no step can begin either
+            if not asked.cancel():  # what was not taken back may count later
+                late = (active, session, generation, asked, now)
+                threading.Thread(target=_follow, args=late, name="durable-suspend-late", daemon=True).start()
             return False
-        if moved.state.is_final:
-            return True  # it ended by itself just now
-        task = jobs.cut_loose(session) if session.child is not None else getattr(session.context(), "task", None)
-        session.fence(moved)
-        session.fresh = False
-        if moved.state is RunState.HELD:
-            now.held.append(moved.run_id)
-            session.wait_for_person(moved)
-        else:
-            put_by(session)
-        if task is not None:
-            task.kill()
-        return True
+        return _stand(active, session, moved, now)
+
+
+def _follow(active: Activation, session: Session, generation: int, asked: Future[Run], now: Suspension) -> None:
+    """What the journal does too late counts here, too: else a run would wait there while it runs here."""
+    wait([asked])
+    while not active.closed:
+        with active.chat_lock(session.chat_id):
+            if session.phase is not Phase.RUNNING or session.generation != generation:
+                return
+            try:
+                _stand(active, session, active.journal.run(session.run.run_id), now)
+            except JournalError:
+                pass  # not even to be read yet
+            else:
+                return
+        time.sleep(_COMMIT_S)
+
+
+def _stand(active: Activation, session: Session, moved: Run, now: Suspension) -> bool:
+    """The run as the journal has it now: its coroutine is fenced and ended. False: it still runs."""
+    if moved.state is RunState.RUNNING:
+        return False
+    if moved.state.is_final:
+        return True  # it ended by itself just now
+    task = jobs.cut_loose(session) if session.child is not None else getattr(session.context(), "task", None)
+    session.fence(moved)
+    session.fresh = False
+    if moved.state is RunState.HELD:
+        now.held.append(moved.run_id)
+        session.wait_for_person(moved)
+    else:
+        put_by(session)
+    if task is not None:
+        task.kill()
+    if active.suspension is not now and session.phase is Phase.READY and session.child is None:
+        launching.go_on(active, [session])  # taken back while the journal was slow
+    return True
 
 
 def _has_effect(active: Activation, session: Session) -> bool:

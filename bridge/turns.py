@@ -5,13 +5,15 @@ Calls themselves stand in `model_calls.py` and `tool_calls.py`.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import threading
 import time
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from ..journal.errors import JournalError, NotAllowed
-from ..journal.records import Input, InputState, RunState
+from ..journal.errors import JournalError, NotAllowed, StoreClosed
+from ..journal.records import HoldReason, Input, InputState, RunState
 from . import deliveries, limits, messages, notify, subordinates, tasks, waiting
 from .bindings import Binding, bound, of_agent
 from .session import Message, Phase, Session
@@ -52,16 +54,20 @@ async def chain_end(active: Activation, data: dict[str, Any]) -> None:
     if binding is None or not binding.is_current or not binding.session.activation.is_on:
         return
     await deliveries.settle(binding)
-    if binding.is_current:  # a person may have stopped the run while its reply waited for them
-        await close(active, binding.session, data["result"], data["exception"])
+    # a person may have stopped the run while its reply waited for them
+    if binding.is_current and await close(active, binding.session, data["result"], data["exception"]):
         await tasks.hand_in_late(binding.session)
 
 
-async def close(active: Activation, session: Session, result: Any, error: Exception | None) -> None:
-    """The end of a run: its answer or the error that ended it, and the last resume point of its chat, if it has one of its own."""
+async def close(active: Activation, session: Session, result: Any, error: Exception | None) -> bool:
+    """The end of a run: its answer or the error that ended it, and the last resume point of its chat, if it has one of its own.
+
+    False: the journal did not take the end, and the run is not over; it waits as the journal says.
+    """
     ctx = session.context()
     if ctx is None:
-        return
+        return True
+    generation = session.generation
     state = RunState.COMPLETED if error is None else RunState.FAILED
     answer = str(result) if error is None else str(error) if session.child else f"The turn failed: {error}"
     has_chat = session.child is None or session.child.has_chat
@@ -73,7 +79,9 @@ async def close(active: Activation, session: Session, result: Any, error: Except
             session.note_store,
             large=waiting.is_large(point.nodes if point else answer),
         )
-    except JournalError as problem:  # stopped by a person meanwhile: the journal already has the end
+    except JournalError as problem:
+        if not await asyncio.to_thread(_has_ended, active, session, generation, problem):
+            return False
         session.ended_by = session.ended_by or str(problem)
         left = []
     else:
@@ -85,6 +93,29 @@ async def close(active: Activation, session: Session, result: Any, error: Except
     session.end(session.run, "ended", session.ended_by)
     if left and has_chat:
         next_turn(active, ctx, left[0])
+    return True
+
+
+def _has_ended(active: Activation, session: Session, generation: int, problem: JournalError) -> bool:
+    """Whether a refused end is none because there is one already. Else the run waits: put aside by another thread, or for a person."""
+    if isinstance(problem, StoreClosed):
+        return True  # switched off: what is recorded goes on at the next start
+    with active.chat_lock(session.chat_id):
+        if session.phase is Phase.ENDED:
+            return True
+        if session.generation != generation:
+            return False
+        with contextlib.suppress(JournalError, TimeoutError):
+            run = active.journal.run(session.run.run_id)
+            if run.state.is_final:
+                return True
+            if run.state is RunState.RUNNING and run.token == session.run.token:  # what was saved of it cannot be read
+                run = active.journal.hold_run(run.run_id, HoldReason.CHECKPOINT_CORRUPT, text=str(problem)).result(waiting.PATIENT_S)
+            if run.state is RunState.HELD:
+                session.fence(run)
+                session.fresh = False
+                session.wait_for_person(run)
+        return False
 
 
 def next_turn(active: Activation, ctx: Any, kept: Input) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..journal.errors import JournalError, StoreClosed
 from ..journal.retention import Policy
 from . import notify
-from .session import Phase
+from .session import Phase, Session
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -65,7 +65,12 @@ class Upkeep:
 
 def is_recovering(active: Activation) -> bool:
     """Some run is about to be continued, or has not passed what was saved yet."""
-    return any(session.phase is Phase.READY or session.on_passed is not None for session in list(active.sessions.values()))
+    return any(session.on_passed is not None or _is_due(session) for session in active.every())
+
+
+def _is_due(session: Session) -> bool:
+    """A job that no step of its parent has asked for yet is not: the parent may wait for a person, for days."""
+    return session.phase is Phase.READY and (session.child is None or session.child.job is not None)
 
 
 def forget_idle(active: Activation) -> None:

@@ -194,9 +194,9 @@ class Handler(ApiHandler, ABC):  # type: ignore[misc]  # the host's class has no
         """Return the answer. Runs in a worker thread; JournalErrors become statuses."""
 
     async def handle_request(self, request: Any) -> Response:
-        """Refuse a body that is too big before the host parses it."""
-        if (request.content_length or 0) > MOST_BYTES:
-            return _reply(400, {"code": "malformed", "text": "The request is too large."})
+        """Refuse a body of which the host would read nothing and go on, or too much."""
+        if problem := _unreadable(request):
+            return _reply(400, {"code": "malformed", "text": problem})
         return await super().handle_request(request)  # type: ignore[no-any-return]
 
     async def process(self, input: dict[str, Any], request: Any) -> Response:
@@ -234,6 +234,19 @@ class Handler(ApiHandler, ABC):  # type: ignore[misc]  # the host's class has no
         elif STATUS[code] == 409:
             answer["run"] = _run_now(service, input.get("run_id"))
         return answer
+
+
+def _unreadable(request: Any) -> str:
+    """Why this body is not read, or nothing. For the host one in pieces, or one that is no JSON, is the same as none."""
+    if "Transfer-Encoding" in request.headers:
+        return "The request must say its length (Content-Length)."
+    if (request.content_length or 0) > MOST_BYTES:
+        return "The request is too large."
+    try:
+        is_read = not request.content_length or request.get_json(silent=True) is not None
+    except RecursionError:
+        is_read = False
+    return "" if is_read else "The body must be a JSON object."
 
 
 def _known(error: Exception) -> str | None:

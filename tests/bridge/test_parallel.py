@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from refhost.model import answer, use
+from tests.support.scenes import locked
 from tests.support.story import Panel
 
 
@@ -476,6 +479,26 @@ def test_deleting_the_chat_ends_its_jobs(world, model, gate):
     wait_children(world, chat, "stopped")
     world.restart()
     assert Panel(world.client()).needs_you() == []
+
+
+@pytest.mark.parametrize("what", ["chat_remove", "chat_reset"])
+def test_a_chat_whose_job_cannot_be_stopped_stays_as_it_is(world, model, gate, what):
+    world.start()
+    background(model, tool("a", gate=str(gate)))
+    chat = begin(world)
+    assert ended(world, chat) == "completed"
+    client = world.client()
+    client.wait(lambda: world.effects() == ["start a"], what="the effect")
+
+    with locked(world):
+        refused = client.ask(what, {"context": chat})
+
+    assert refused.status == 500
+    assert "a job of it could not be stopped" in refused.text
+    assert chat in chats(world)
+    assert "started" in client.history(chat)
+    client.call(what, {"context": chat})
+    wait_children(world, chat, "stopped")
 
 
 def test_a_cancellation_inside_a_job_that_nobody_asked_for_is_told_to_the_agent(world, model):

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from usr.plugins.durable_execution.bridge import notify, settings, upkeep
+from usr.plugins.durable_execution.bridge.activation import Activation
 from usr.plugins.durable_execution.bridge.session import Phase
 from usr.plugins.durable_execution.journal.errors import StoreFull
 
@@ -20,6 +21,8 @@ from tests.store.worlds import World
 
 
 class Active(SimpleNamespace):
+    every = Activation.every
+
     def chat_lock(self, chat_id: str) -> Any:
         return self.locks.setdefault(chat_id, threading.RLock())
 
@@ -46,7 +49,19 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def active(world: World, **sessions: Any) -> Any:
     config = {**settings.DEFAULTS, "retention_runs": 1}
-    return Active(journal=world.journal, settings=config, sessions=sessions, projectors={"chat": None, "busy": None}, locks={})
+    jobs = {name: session for name, session in sessions.items() if session.child is not None}
+    sessions = {name: session for name, session in sessions.items() if session.child is None}
+    here = {"sessions": sessions, "children": jobs, "projectors": {"chat": None, "busy": None}, "locks": {}, "lock": threading.RLock()}
+    return Active(journal=world.journal, settings=config, **here)
+
+
+def at(phase: Phase, *, passed: Any = None, child: Any = None) -> Any:
+    return SimpleNamespace(phase=phase, on_passed=passed, child=child)
+
+
+def job(task: Any) -> Any:
+    """A job of `parallel` that works without a chat of its own; `task` is the host's, once there is one."""
+    return SimpleNamespace(has_chat=False, job=task)
 
 
 def due_now(monkeypatch: pytest.MonkeyPatch) -> upkeep.Upkeep:
@@ -78,7 +93,13 @@ def test_the_first_round_comes_some_time_after_the_start_and_the_next_a_day_late
 
 
 @pytest.mark.parametrize(
-    "session", [SimpleNamespace(phase=Phase.READY, on_passed=None), SimpleNamespace(phase=Phase.RUNNING, on_passed=print)]
+    "session",
+    [
+        at(Phase.READY),
+        at(Phase.RUNNING, passed=print),
+        at(Phase.READY, child=job(print)),
+        at(Phase.RUNNING, passed=print, child=job(print)),
+    ],
 )
 def test_no_round_begins_beside_a_recovery(old: World, said: list[str], monkeypatch: pytest.MonkeyPatch, session: Any) -> None:
     clockwork = due_now(monkeypatch)
@@ -86,7 +107,7 @@ def test_no_round_begins_beside_a_recovery(old: World, said: list[str], monkeypa
     clockwork.tick(active(old, other=session))
 
     assert clockwork._thread is None
-    clockwork.tick(active(old, other=SimpleNamespace(phase=Phase.HELD, on_passed=None)))
+    clockwork.tick(active(old, other=at(Phase.HELD), waits_for_its_parent=at(Phase.READY, child=job(None))))
     clockwork._thread.join()
     assert left(old) == 1
 
@@ -118,7 +139,7 @@ def test_chats_at_rest_hand_their_next_state_in_whole_and_those_at_work_do_not(o
     for chat in ("chat", "busy"):
         old.journal.known(chat).add("a" * 64)  # type: ignore[arg-type]
 
-    upkeep.forget_idle(active(old, busy=SimpleNamespace(phase=Phase.RUNNING, on_passed=None)))
+    upkeep.forget_idle(active(old, busy=at(Phase.RUNNING)))
 
     assert old.journal.known("chat") == set()
     assert old.journal.known("busy") == {"a" * 64}

@@ -31,6 +31,7 @@ REPLIES = "tests/bridge/test_deliveries.py"
 CHAIN = "tests/bridge/test_subordinate_life.py"
 SCHEDULED, PROGRAMS, QUEUE = "tests/bridge/test_scheduled.py", "tests/bridge/test_programs.py", "tests/bridge/test_queue.py"
 STEPS, SUSPENDED = "tests/unit/test_steps.py", "tests/crash/test_suspended.py"
+BETWEEN = "tests/bridge/test_moments_between.py"
 CHILDREN = "tests/unit/test_children.py"
 DOCUMENTS = "tests/unit/test_documents.py"
 ADMISSION, STATES, STORE = "tests/unit/test_admission.py", "tests/unit/test_run_states.py", "tests/store/test_sqlite.py"
@@ -496,9 +497,40 @@ MUTANTS = (
     Mutant(
         "a deleted chat leaves the jobs of its jobs behind",
         "bridge/children.py",
-        '                notify.write(f"A job could not be stopped: {error}")\n    end_stopped(active)\n',
-        '                notify.write(f"A job could not be stopped: {error}")\n',
+        "                problem = error\n    end_stopped(active)\n",
+        "                problem = error\n",
         ("tests/bridge/test_parallel.py::test_deleting_the_chat_ends_jobs_of_its_jobs_too",),
+    ),
+    Mutant(
+        "a chat is deleted although a job of it goes on",
+        "bridge/children.py",
+        "                problem = error\n    end_stopped(active)\n",
+        "                pass\n    end_stopped(active)\n",
+        ("tests/bridge/test_parallel.py::test_a_chat_whose_job_cannot_be_stopped_stays_as_it_is",),
+    ),
+    Mutant(
+        "a suspension that comes too late counts in the journal only",
+        "bridge/suspension.py",
+        "            if not asked.cancel():  # what was not taken back may count later\n",
+        "            if asked is None:\n",
+        (f"{BETWEEN}::test_a_suspension_that_the_journal_records_after_it_was_taken_back_does_not_strand_the_run",),
+    ),
+    Mutant(
+        "whatever refuses the end of a run is taken for its end",
+        "bridge/turns.py",
+        "        if not await asyncio.to_thread(_has_ended, active, session, generation, problem):\n            return False\n",
+        "",
+        (
+            f"{BETWEEN}::test_an_end_that_a_damaged_record_refuses_is_held_and_said",
+            f"{BETWEEN}::test_a_turn_that_ends_between_its_suspension_and_its_fence_goes_on",
+        ),
+    ),
+    Mutant(
+        "a job that is put aside in the moment in which it is taken on is lost",
+        "bridge/jobs.py",
+        "            if session.phase is Phase.ENDED:\n                return None\n            await _outlive(session, generation)\n",
+        "            raise\n",
+        (f"{BETWEEN}::test_a_suspension_that_begins_just_when_a_job_is_gone_on_with_does_not_end_the_job",),
     ),
     Mutant(
         "a job that goes on counts its calls from where it stopped",

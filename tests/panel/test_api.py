@@ -51,7 +51,7 @@ class Raw:
     json: Any
 
 
-def send_raw(world: World, body: bytes, name: str, *, token: bool = True) -> Raw:
+def send_raw(world: World, body: Any, name: str, *, token: bool = True) -> Raw:
     """A body exactly as it is; the client sends only JSON of its own."""
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
     headers = {"Origin": world.url, "Content-Type": "application/json"}
@@ -189,6 +189,25 @@ def test_broken_json_is_malformed(api: Api, world: World) -> None:
     reply = send_raw(world, b'{"run_id": ', "recovery_run")
 
     assert (reply.status, reply.json["code"]) == (400, "malformed")
+
+
+@pytest.mark.parametrize(
+    "body", [iter([b'{"action": "resume"}']), b'{"action": "resume"', b"action=resume"], ids=["in pieces", "cut off", "a form"]
+)
+def test_a_body_that_the_host_does_not_read_is_not_taken_for_an_empty_one(api: Api, world: World, body: Any) -> None:
+    reply = send_raw(world, body, "suspend")
+
+    assert (reply.status, reply.json["code"]) == (400, "malformed")
+    assert api.stage("look") == []
+
+
+def test_a_body_without_a_length_is_refused_whatever_its_size(api: Api, world: World) -> None:
+    body = json.dumps({**CALLS["recovery_decide"], "more": "x" * 600_000}).encode()
+
+    reply = send_raw(world, iter([body]), "recovery_decide")
+
+    assert (reply.status, reply.json["code"]) == (400, "malformed")
+    assert api.stage("look") == []
 
 
 def test_a_body_that_is_too_large_is_refused_before_it_is_parsed(api: Api, world: World) -> None:
