@@ -17,7 +17,7 @@ from refhost.world import World
 from tests.conftest import FLAGS, NAMES
 from tests.panel.browser.conftest import Panel, Site
 from tests.panel.browser.test_safety import settings
-from tests.panel.browser.test_states import STATES
+from tests.panel.browser.test_states import STATES, drawn
 from tests.panel.support.stand_in import build
 
 SIZES = {"wide": (1280, 860), "narrow": (360, 780)}
@@ -53,11 +53,8 @@ def _take(browser: Browser, site: Site, target: Path, theme: str, size: str, wor
     for draw in STATES:
         if words and not any(word in draw.__name__ for word in words):
             continue
-        site.scene()
-        draw(panel, site)
-        if panel.one(".rx").count():
+        with drawn(draw, panel, site):
             panel.page.screenshot(path=target / f"{draw.__name__}-{theme}-{size}.png")
-            panel.close()
     if not words or any(word in "settings" for word in words):
         site.scene()
         settings(panel).page.get_by_role("button", name="Run the doctor").click()

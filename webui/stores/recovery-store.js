@@ -110,6 +110,7 @@ const model = {
     if (turn !== this._listTurn) return;
     if (status.status !== 200) return this._listFailed(status);
     this.status = status.body;
+    void globalThis.Alpine?.store("recoverySuspend")?.look();
     if (!this.status.active) {
       dialog.keepFocus("rx-heading");
       this._clearForm();

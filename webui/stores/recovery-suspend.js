@@ -9,26 +9,48 @@ const model = {
   now: null, // what the server says of the suspension, or null
   sending: false,
   problem: "",
+  _turn: 0,
+  _timer: 0,
+
+  close() {
+    this._turn += 1;
+    clearTimeout(this._timer);
+  },
+
+  get title() {
+    if (this.now?.safe) return "Safe to restart now";
+    return this.now?.state === "suspended" ? "Not safe to restart yet" : "Being suspended";
+  },
+
+  /** What follows the title; the server's sentence begins with the same words, for those who see no title. */
+  get text() {
+    return String(this.now?.text ?? "").replace(`${this.title}. `, "");
+  },
 
   async send(action) {
     if (this.sending) return;
     this.sending = true;
+    const turn = ++this._turn;
     const reply = await ask("suspend", { action });
     this.sending = false;
-    this.take(reply);
+    if (turn === this._turn) this.take(reply);
   },
 
   async look() {
+    if (this.sending) return;
+    const turn = ++this._turn;
     const reply = await ask("status");
-    this.take(reply);
+    if (turn === this._turn) this.take(reply);
   },
 
-  /** While steps still run the server is asked again, as long as somebody looks. */
+  /** Until it is safe the server is asked again, as long as somebody looks. */
   take(reply) {
+    clearTimeout(this._timer);
     this.problem = reply.status === 200 ? "" : reply.body?.text || UNSURE;
     if (reply.status !== 200) return;
     this.now = reply.body.suspension ?? null;
-    if (this.now?.state === "suspending" && document.querySelector("#rx-resume, #rx-suspend")) setTimeout(() => void this.look(), LOOK_MS);
+    const isShown = globalThis.Alpine?.store("recovery")?.phase !== "idle";
+    if (this.now && !this.now.safe && isShown) this._timer = setTimeout(() => void this.look(), LOOK_MS);
   },
 };
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.panel.support.canned import NASTY, push
 from tests.support.sampling import thorough
@@ -15,16 +17,37 @@ pytestmark = pytest.mark.browser
 
 MODES = [(1280, 900, False), (1280, 900, True), (360, 740, False), (360, 740, True)]
 CHANGED = {"code": "host_changed", "files": ["agent.py", "helpers/extension.py"], "text": ""}
-Draw = Callable[[Panel, Site], None]
+Draw = Callable[[Panel, Site], Iterator[None] | None]
 
 
-def loading(panel: Panel, site: Site) -> None:
+@contextmanager
+def drawn(draw: Draw, panel: Panel, site: Site) -> Iterator[None]:
+    """The state stands as long as this lasts. One that ends by itself gives way while it stands, and then goes on."""
+    site.scene()
+    stands = draw(panel, site)
+    if stands is not None:
+        next(stands)
+    yield
+    for _ in stands or ():
+        raise AssertionError("a state stands once")
+    panel.close()
+
+
+def loading(panel: Panel, site: Site) -> Iterator[None]:
     with unanswered(panel, "status"):
         panel.page.evaluate("Alpine.store('recovery').show()")
         panel.page.get_by_text("Reading the journal…").first.wait_for()
-        assert panel.one(".rx-runs").get_attribute("aria-busy") == "true"
-        panel.close()
+        expect(panel.one("#rx-runs")).to_have_attribute("aria-busy", "true")
+        yield
+
+
+def refreshing(panel: Panel, site: Site) -> Iterator[None]:
     panel.open()
+    with unanswered(panel, "status"):
+        panel.page.get_by_role("button", name="Look again").click()
+        panel.one(".rx-turning").wait_for()
+        expect(panel.one(".rx-card")).to_have_count(4)
+        yield
 
 
 def empty(panel: Panel, site: Site) -> None:
@@ -204,16 +227,16 @@ def start_over(panel: Panel, site: Site) -> None:
     assert site.asked("recovery_decide") == []
 
 
-def sending(panel: Panel, site: Site) -> None:
+def sending(panel: Panel, site: Site) -> Iterator[None]:
     panel.open("run_push")
     panel.choose("Stop the run")
     wide = panel.one(".rx-record").bounding_box()
     with unanswered(panel, "recovery_decide"):
         panel.submit()
         panel.page.get_by_text("Recording…").wait_for()
-        assert panel.one("#rx-form").get_attribute("inert") is not None
+        expect(panel.one("#rx-form")).to_have_attribute("inert", "inert")
         assert (panel.one(".rx-record").bounding_box() or {})["width"] >= (wide or {})["width"]
-        panel.close()
+        yield
 
 
 def not_recorded(panel: Panel, site: Site) -> None:
@@ -234,6 +257,156 @@ def settled(panel: Panel, site: Site) -> None:
     assert panel.one(".rx-settled .rx-said").first.inner_text() == "Seen on the web page."
     assert panel.one("#rx-form").count() == 0
     assert panel.one(".rx-record").count() == 0
+
+
+def recorded(panel: Panel, site: Site) -> None:
+    panel.open("run_push")
+    panel.choose("It happened")
+    panel.one("#rx-note").fill("Seen on the web page.")
+    panel.submit()
+    expect(panel.one(".rx [role=status]").first).to_have_text("Recorded. The run continues.")
+    panel.one("#rx-card-run_push").wait_for(state="detached")
+    expect(panel.one("#rx-card-run_corrupt")).to_be_focused()
+
+
+def stale(panel: Panel, site: Site) -> None:
+    panel.open("run_push")
+    panel.choose("It did not happen")
+    panel.one("#rx-note").fill("I think it did not.")
+    site.fail("recovery_decide", "shown_changed", "What was shown is not what would be decided now.")
+    panel.submit()
+    panel.page.get_by_text("Your note is kept. Nothing was recorded.").wait_for()
+    expect(panel.one("#rx-show-latest")).to_be_focused()
+    expect(panel.one("#rx-form")).to_have_attribute("inert", "inert")
+    expect(panel.one("#rx-note")).to_have_value("I think it did not.")
+
+
+def connection_lost(panel: Panel, site: Site) -> Iterator[None]:
+    panel.open("run_push")
+    panel.choose("It happened")
+    panel.one("#rx-note").fill("Half a thought.")
+    panel.page.context.set_offline(True)
+    panel.submit()
+    panel.page.get_by_role("heading", name="Agent Zero is not reachable.").first.wait_for()
+    panel.page.get_by_text("Your note is kept here.").first.wait_for()
+    yield
+    panel.page.context.set_offline(False)
+    expect(panel.one("#rx-note")).to_have_value("Half a thought.")
+
+
+def restore_selection(panel: Panel, site: Site) -> None:
+    site.scene("moved_on")
+    panel.open("run_moved")
+    panel.choose("Go back to the state after step 2")
+    panel.page.get_by_text("What is newer is kept as a chat of its own.").first.wait_for()
+    expect(panel.page.get_by_role("checkbox")).not_to_be_checked()
+
+
+def still_alive(panel: Panel, site: Site) -> None:
+    site.scene("alive")
+    panel.open("run_alive")
+    panel.page.get_by_text("Process 4711 (git push origin main) is still alive, for 8 minutes.").wait_for()
+
+
+def message_left_over(panel: Panel, site: Site) -> None:
+    site.scene("left_over")
+    panel.open("run_left")
+    panel.page.get_by_text("And tell the team.").wait_for()
+    for action in ("Send", "Discard"):
+        panel.one(".rx-left-over").get_by_role("button", name=action).wait_for()
+
+
+def being_suspended(panel: Panel, site: Site) -> None:
+    site.stage("suspension", steps=["git push origin main", "to: ana@example.org"])
+    panel.open()
+    panel.page.get_by_role("heading", name="Being suspended").wait_for()
+    panel.page.get_by_text("Still at work: git push origin main; to: ana@example.org.").wait_for()
+    panel.page.get_by_role("button", name="Resume now").wait_for()
+    panel.one("#rx-suspend").wait_for(state="detached")
+
+
+def not_safe_to_restart(panel: Panel, site: Site) -> None:
+    site.stage("suspension", unrecorded=["Chat of yesterday"])
+    panel.open()
+    panel.page.get_by_role("heading", name="Not safe to restart yet").wait_for()
+    panel.page.get_by_text("These chats are not recorded and a restart ends them: Chat of yesterday.").wait_for()
+
+
+def safe_to_restart(panel: Panel, site: Site) -> None:
+    """What somebody began elsewhere is seen at the next look, and its end without one."""
+    panel.open()
+    panel.one("#rx-suspend").wait_for()
+    site.stage("suspension", steps=["git push origin main"])
+    panel.page.get_by_role("button", name="Look again").click()
+    panel.page.get_by_role("heading", name="Being suspended").wait_for()
+    site.stage("suspension", unrecorded=["Chat of yesterday"])
+    panel.page.get_by_role("heading", name="Not safe to restart yet").wait_for()
+    site.stage("suspension")
+    panel.page.get_by_role("heading", name="Safe to restart now").wait_for()
+    panel.page.get_by_text("What was suspended goes on by itself afterwards.").wait_for()
+
+
+def documents(panel: Panel, site: Site, document_id: str = "") -> None:
+    panel.open()
+    panel.one("#rx-tab-documents").click()
+    panel.one("#rxd-card-doc_calm").wait_for()
+    expect(panel.one(".rxd-name")).to_have_text(["Publish release 1.4", "Plan the summer"])
+    panel.page.get_by_text("1 conflict waits for you. Both versions of each are kept.").wait_for()
+    if document_id:
+        panel.one(f"#rxd-card-{document_id}").click()
+        expect(panel.one("#rxd-title")).to_be_focused()
+
+
+def documents_empty(panel: Panel, site: Site) -> None:
+    site.stage("no_documents")
+    panel.open()
+    panel.one("#rx-tab-documents").click()
+    panel.page.get_by_role("heading", name="No document yet.").wait_for()
+
+
+def documents_unreadable(panel: Panel, site: Site) -> None:
+    documents(panel, site)
+    site.fail("documents_list", "store_locked", "Another process owns the journal.")
+    panel.page.get_by_role("button", name="Look again").click()
+    panel.one(".rxd").get_by_role("heading", name="The journal could not be read.").wait_for()
+    panel.one("#rxd-card-doc_calm").wait_for()
+
+
+def document(panel: Panel, site: Site) -> None:
+    documents(panel, site, "doc_calm")
+    panel.page.get_by_text("No conflict. This is what is stored.").wait_for()
+    expect(panel.one(".rxd-plan li")).to_have_count(2)
+
+
+def document_conflict(panel: Panel, site: Site) -> None:
+    documents(panel, site, "doc_conflict")
+    panel.one(".rxd-compare").wait_for()
+    expect(panel.one(".rxd-facts li")).to_have_text(
+        [
+            "You saved a version that began with revision 4.",
+            "Stored is revision 6, last changed by the agent.",
+            "Nothing was lost: both versions are kept until you choose.",
+        ]
+    )
+    panel.page.get_by_text("5 parts differ, 1 the same on both sides.").wait_for()
+    for way in ("Keep stored", "Use mine", "Edit and save"):
+        panel.page.get_by_role("button", name=way).wait_for()
+    panel.page.get_by_text("Resolving a plan never runs anything.").wait_for()
+
+
+def document_merge(panel: Panel, site: Site) -> None:
+    document_conflict(panel, site)
+    panel.page.get_by_role("button", name="Edit and save").click()
+    expect(panel.one("#rxd-merge-title")).to_be_focused()
+    expect(panel.one(".rxd-merge-items li")).to_have_count(4)
+
+
+def document_stale(panel: Panel, site: Site) -> None:
+    document_conflict(panel, site)
+    site.stage("saved_elsewhere", document_id="doc_conflict")
+    panel.page.get_by_role("button", name="Look again").click()
+    panel.one(".rxd-stale").get_by_text("it is revision 7 now").wait_for()
+    expect(panel.one(".rxd-choice")).to_have_attribute("inert", "inert")
 
 
 def gone(panel: Panel, site: Site) -> None:
@@ -263,9 +436,11 @@ def long_and_hostile(panel: Panel, site: Site) -> None:
 
 
 STATES: list[Draw] = [
-    loading, empty, holds, all_runs, unreadable, unreadable_later, off, refused, restart, detail, several, interrupted, several_interrupted,
-    paged, over_crashes, what_will_happen,
-    corrupt, note_missing, start_over, sending, not_recorded, settled, gone, long_and_hostile,
+    loading, refreshing, empty, holds, all_runs, paged, unreadable, unreadable_later, off, refused, restart,
+    detail, several, interrupted, several_interrupted, over_crashes, what_will_happen, corrupt, restore_selection, still_alive,
+    message_left_over, note_missing, start_over, sending, recorded, stale, not_recorded, connection_lost, settled, gone,
+    being_suspended, not_safe_to_restart, safe_to_restart,
+    documents, documents_empty, documents_unreadable, document, document_conflict, document_merge, document_stale, long_and_hostile,
 ]  # fmt: skip
 
 
@@ -274,12 +449,9 @@ def test_every_state_is_drawn(tab: Callable[..., Panel], site: Site, width: int,
     panel = tab(width, height, light=light)
     panel.page.emulate_media(reduced_motion="reduce")
     for draw in STATES:
-        site.scene()
-        draw(panel, site)
-        if panel.one(".rx").count():
+        with drawn(draw, panel, site):
             assert panel.overflow() == [], draw.__name__
             assert width < 1280 or panel.barriers() == [], draw.__name__
-            panel.close()
 
 
 @pytest.mark.parametrize(("width", "height"), [(320, 256), (320, 640), (520, 700), (768, 900), (960, 700), (1440, 1000)])

@@ -9,6 +9,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from .canned_documents import calm, disputed, listed
+
 NOW = 1_795_961_000_000  # 29 Nov 2026, 14:03:20 UTC
 MINUTE = 60_000
 PAGE = 50
@@ -241,6 +243,35 @@ def went_on() -> dict[str, Any]:
     return view(run("run_long", "Release the parts", state="completed", version=31, ago=1), calls, usage=usage, breaks=ends)
 
 
+def alive() -> dict[str, Any]:
+    """A command whose process outlived the server, and a message that a Stop left over."""
+    item = push("run_alive", "Back up the photos", ago=8)
+    item["processes"] = [{"pid": 4711, "age_ms": 480_000, "text": "Process 4711 (git push origin main) is still alive, for 8 minutes."}]
+    return item
+
+
+def left_over() -> dict[str, Any]:
+    item = push("run_left", "Tidy the inbox", state="stopped", ago=20)
+    item["messages"] = [{"input_id": "m2", "text": "And tell the team.", "state": "offered", "at": NOW}]
+    return item
+
+
+def suspension(*names: str, unrecorded: tuple[str, ...] = ()) -> dict[str, Any]:
+    """What status says while everything is put aside for a restart; the names are steps that still run."""
+    safe = not names and not unrecorded
+    text = "Safe to restart now. What was suspended goes on by itself afterwards."
+    if names:
+        text = f"Still at work: {'; '.join(names)}."
+    elif unrecorded:
+        text = f"Everything that is recorded was suspended. These chats are not recorded and a restart ends them: {', '.join(unrecorded)}."
+    open_calls = [
+        {"run_id": "run_push", "chat_id": "chat_run_push", "title": "Deploy", "name": "code_execution_tool", "summary": name, "since": NOW}
+        for name in names
+    ]
+    about = {"state": "suspending" if names else "suspended", "by": "panel", "since": NOW, "safe": safe, "text": text}
+    return {**about, "runs": 2, "held": [], "unrecorded": list(unrecorded), "open": open_calls}
+
+
 def finished() -> dict[str, Any]:
     return view(
         run("run_done", "Rename the photos", state="completed", version=20, ago=3000),
@@ -254,6 +285,7 @@ class Canned:
     def __init__(self, *views: dict[str, Any], status: dict[str, Any] | None = None) -> None:
         self.views = {item["run"]["run_id"]: copy.deepcopy(item) for item in views}
         self.off = status
+        self.documents = {item["document"]["document_id"]: item for item in (calm(), disputed())}
         self.fail: dict[str, Exception] = {}
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.backups = [backup("20261128T090000Z-b1b1b1", NOW - 29 * 60 * MINUTE)]
@@ -283,12 +315,19 @@ class Canned:
         shown = shown[start : start + PAGE]
         items = [{**item["run"], "step": _step(item)} for item in shown]
         counts = {"needs_you": len(self._held()), "all": len(self.views), "resumed": 3 if self.views else 0}
+        counts["in_conflict"] = self._documents()["counts"]["in_conflict"]
         return {"counts": counts, "items": items, "checked_at": NOW, "next": after}
 
     def documents_list(self, cursor: str | None) -> dict[str, Any]:
-        """Documents are tried on the real service; here there are none."""
         self._enter("documents_list", {"cursor": cursor})
-        return {"counts": {"documents": 0, "in_conflict": 0, "conflicts": 0}, "items": [], "checked_at": NOW, "next": None}
+        return self._documents()
+
+    def document_read(self, document_id: str | None, chat_id: str | None, kind: str | None) -> dict[str, Any]:
+        """What saving and resolving do is tried on the real service; here a document is only looked at."""
+        self._enter("document_read", {"document_id": document_id, "chat_id": chat_id, "kind": kind})
+        if document_id not in self.documents:
+            raise Refusal("unknown_document", "There is no such document.")
+        return copy.deepcopy(self.documents[document_id])
 
     def recovery_run(self, run_id: str) -> dict[str, Any]:
         self._enter("recovery_run", {"run_id": run_id})
@@ -396,7 +435,7 @@ class Canned:
         item = self.views[run_id]
         said = {"id": choice, "call_id": "call_4", "note": note, "at": NOW, "origin": "panel", "attempts": None, "seq": 91}
         item["recorded"].append(said)
-        item["calls"][-1].update(status="confirmed", text="A person said that it happened")
+        item["calls"][-1].update(status="confirmed", marks=["confirmed"], text="A person said that it happened")
         self._move(item, "queued")
 
     def _enter(self, name: str, body: dict[str, Any]) -> None:
@@ -406,6 +445,9 @@ class Canned:
 
     def _held(self) -> list[dict[str, Any]]:
         return [item for item in self.views.values() if item["run"]["state"] == "held"]
+
+    def _documents(self) -> dict[str, Any]:
+        return listed(copy.deepcopy(list(self.documents.values())))
 
     def _at(self, said: dict[str, Any]) -> dict[str, Any]:
         item = self.views.get(said["run_id"])

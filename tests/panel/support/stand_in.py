@@ -24,6 +24,7 @@ def build(folder: Path) -> Path:
         (CHECKOUT / "plugin.yaml", "plugin.yaml"),
         (CHECKOUT / "bridge" / "web.py", "bridge/web.py"),
         (SUPPORT / "canned.py", "bridge/canned.py"),
+        (SUPPORT / "canned_documents.py", "bridge/canned_documents.py"),
         (SUPPORT / "stand_in_files" / "anchor.py", "bridge/anchor.py"),
         (SUPPORT / "stand_in_files" / "stage.py", "api/stage.py"),
     ):

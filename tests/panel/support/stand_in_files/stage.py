@@ -18,6 +18,13 @@ class Stage(ApiHandler):  # type: ignore[misc]
                 stage.service = canned.Canned(*views, status=input.get("status"))
                 for view in input.get("more", []):
                     stage.service.views[view["run"]["run_id"]] = view
+            case "no_documents":
+                stage.service.documents.clear()
+            case "saved_elsewhere":
+                stage.service.documents[input["document_id"]]["document"]["revision"] += 1
+            case "suspension":
+                steps, unrecorded = input.get("steps", []), tuple(input.get("unrecorded", []))
+                stage.service.off = {**(stage.service.off or {}), "suspension": canned.suspension(*steps, unrecorded=unrecorded)}
             case "fail":
                 stage.service.fail[input["call"]] = canned.failure(input["code"], input.get("text", ""), input.get("facts", {}))
             case "elsewhere":
