@@ -41,6 +41,7 @@ def _install_name() -> None:
 
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
 FLAGS += ("--disable-component-update", "--disable-sync")
+PATIENCE_MS = 30_000  # what a page is drawn in on a slow machine with much else to do
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 
 
@@ -60,8 +61,9 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """One real browser for the whole run: two at once in one process do not get on."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE_MS)
     found = [path for name in (os.environ.get("CHROMIUM", ""), *NAMES) if name and (path := shutil.which(name))]
     if not found:
         pytest.skip("there is no Chromium on PATH; CHROMIUM=/path/to/chromium names one")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from refhost.model import Model, answer, use
 from refhost.world import World
@@ -81,16 +81,16 @@ def send(page: Page, text: str) -> None:
 def test_a_message_is_answered_as_text(page: Page) -> None:
     send(page, "hello")
 
-    assert page.inner_text(".is-user .bubble") == "hello"
-    assert page.locator(".is-response b").count() == 0
-    assert page.locator(".is-tool summary").count() == 1
+    expect(page.locator(".is-user .bubble")).to_have_text("hello")
+    expect(page.locator(".is-response b")).to_have_count(0)
+    expect(page.locator(".is-tool summary")).to_have_count(1)
 
 
 def test_points_are_filled_and_stores_are_shared(page: Page) -> None:
     send(page, "hello")
 
     page.wait_for_selector("#probe-count >> text=1")
-    assert page.inner_text("#probe-strip") == page.evaluate("Alpine.store('chats').selected")
+    expect(page.locator("#probe-strip")).to_have_text(page.evaluate("Alpine.store('chats').selected"))
 
 
 def test_a_modal_has_its_title_classes_style_parts_and_footer(page: Page) -> None:
@@ -100,11 +100,11 @@ def test_a_modal_has_its_title_classes_style_parts_and_footer(page: Page) -> Non
     page.wait_for_selector("#probe-text >> text=opened")
     page.wait_for_selector("#probe-inner >> text=inner")
     page.wait_for_selector(".modal-inner.probe-modal .modal-footer-slot .btn-ok")
-    assert page.inner_text(".modal-title") == "Probe"
-    assert page.evaluate("getComputedStyle(document.querySelector('.modal-bd.probe-body')).outlineStyle") == "solid"
+    expect(page.locator(".modal-title")).to_have_text("Probe")
+    expect(page.locator(".modal-bd.probe-body")).to_have_css("outline-style", "solid")
     page.keyboard.press("Escape")
     page.wait_for_selector(".modal", state="detached")
-    assert page.evaluate("Alpine.store('probe').text") == "closed"
+    page.wait_for_function("Alpine.store('probe').text === 'closed'")
 
 
 def test_an_extension_can_answer_a_request_and_toasts_are_html(page: Page) -> None:
@@ -113,7 +113,7 @@ def test_an_extension_can_answer_a_request_and_toasts_are_html(page: Page) -> No
     page.click("#nudges_window")
 
     page.wait_for_selector(".toast-message b >> text=not sent")
-    assert page.locator(".is-info").count() == 0
+    expect(page.locator(".is-info")).to_have_count(0)
 
 
 def test_an_open_page_goes_on_after_a_restart(page: Page, world: World) -> None:
@@ -125,4 +125,4 @@ def test_an_open_page_goes_on_after_a_restart(page: Page, world: World) -> None:
 
     page.wait_for_selector("text=Not connected", state="detached")
     page.wait_for_selector(".is-response >> text=see <b>this</b>")
-    assert page.locator(".is-user").count() == 1
+    expect(page.locator(".is-user")).to_have_count(1)

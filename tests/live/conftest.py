@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
+
+from tests.conftest import PATIENCE_MS
 
 from .browser import Browser, Tab
 from .client import Client
@@ -145,6 +148,7 @@ def effect(make_effect: Callable[[str], Effect]) -> Effect:
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     pictures = Path(os.environ.get("LIVE_PICTURES") or tmp_path_factory.mktemp("pictures"))
+    expect.set_options(timeout=PATIENCE_MS)
     browser = Browser(pictures)
     yield browser
     browser.close()

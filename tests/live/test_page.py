@@ -81,12 +81,16 @@ def test_a_hold_is_found_read_and_decided_in_the_panel(
     assert tab.errors == []
 
 
-def hold(host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, text: str, first: str = "") -> str:
-    """A chat that is held because its server was killed inside a command, which then finished."""
+def hold(
+    host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, text: str, first: str = "", name: str = ""
+) -> str:
+    """A chat that is held because its server was killed inside a command, which then finished; with a name, once it has it."""
     chat = client.new_chat()
     model.script(effect.gated(first))
     client.send(chat, text)
     effect.wait_for("start")
+    if name:
+        client.wait("the chat's name", lambda: recovery.runs(chat)[0]["title"] == name)
     host.kill()
     effect.let_go()
     effect.wait_for("start", "end")

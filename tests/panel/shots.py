@@ -54,11 +54,13 @@ def _take(browser: Browser, site: Site, target: Path, theme: str, size: str, wor
         if words and not any(word in draw.__name__ for word in words):
             continue
         with drawn(draw, panel, site):
+            panel.still()
             panel.page.screenshot(path=target / f"{draw.__name__}-{theme}-{size}.png")
     if not words or any(word in "settings" for word in words):
         site.scene()
         settings(panel).page.get_by_role("button", name="Run the doctor").click()
         panel.page.get_by_role("heading", name="What the doctor saw").wait_for()
+        panel.still()
         panel.page.screenshot(path=target / f"settings-{theme}-{size}.png")
     context.close()
 

@@ -89,11 +89,17 @@ const model = {
     if (!waiting) this.late = false;
     this._keepEditing();
     this._handFocusOn();
-    if (this._reading) focusOn("durable-plan-heading");
-    this._reading = false;
+    this._beginReading();
     if (before && before.revision !== document.revision && document.written_by === "agent") {
       this.live = `The agent changed the plan: ${edits.progress(document.value)}.`;
     }
+  },
+
+  /** Who opened the plan and has not moved on meanwhile begins at its heading. */
+  _beginReading() {
+    const at = document.activeElement;
+    if (this._reading && (!at || at === document.body || at.id === "durable-plan-toggle")) focusOn("durable-plan-heading");
+    this._reading = false;
   },
 
   /** The way to a conflict goes with the last conflict; the focus must not fall out of the page with it. */
@@ -150,9 +156,10 @@ const model = {
     if (!this.problem && this.document.value.items.length >= edits.MOST_ITEMS) this.problem = `A plan has at most ${edits.MOST_ITEMS} items.`;
     if (this.problem) return focusOn("durable-plan-new");
     this.typed = "";
+    document.getElementById("durable-plan-new")?.focus(); // now: when the answer comes the person may be elsewhere
     const saved = await this._change((plan) => edits.added(plan, text), `Added: ${text.trim()}`);
     if (!saved && !this.typed && !this.late) this.typed = text;
-    return focusOn("durable-plan-new");
+    return undefined;
   },
 
   /** Begin to edit an item, or the title (no id). What it began with is kept: somebody may change it meanwhile. */

@@ -184,7 +184,7 @@ const model = {
     }
     this._present(reply.body);
     if (callId && reply.body.calls.some((call) => call.call_id === callId)) this._openStep(callId);
-    else dialog.focusOn("rx-run-title");
+    else dialog.keepFocus("rx-run-title");
   },
 
   /** From the chat to a step: it is open, in view, and what is asked is asked about it. */

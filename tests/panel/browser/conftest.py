@@ -8,15 +8,19 @@ from importlib.resources import files
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, expect
 
 from refhost.client import Client
 from refhost.world import World
+from tests.conftest import PATIENCE_MS
 from tests.panel.support.stand_in import build
 
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
 PANEL = "/plugins/durable_execution/webui/main.html"
 ALL = ("push", "report", "two_unknown", "corrupt", "finished")
+# Nothing that was asked for is still to come, and nothing that moves to its place is still on its way.
+STILL = """() => [...document.querySelectorAll(':is(.rx, .rxs) x-component')].every((part) => part.childElementCount)
+  && document.getAnimations().every((one) => one.playState !== 'running' || one.effect.getComputedTiming().iterations === Infinity)"""
 
 
 class Site:
@@ -72,6 +76,13 @@ class Panel:
         self.page.wait_for_function("['ready', 'error', 'stale'].includes(Alpine.store('recovery').phase)")
         if run_id:
             self.page.locator(".rx-run").wait_for()
+        self.focus_on("rx-run-title" if run_id else "rx-heading")
+        return self.still()
+
+    def still(self) -> Panel:
+        """Wait until the page is drawn as it stays: for looks at all of it, which no single element stands for."""
+        self.page.wait_for_function(STILL)
+        self.page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
         return self
 
     def close(self) -> None:
@@ -87,12 +98,21 @@ class Panel:
     def submit(self) -> None:
         self.one(".rx-record").click()
 
-    def focused(self) -> str:
-        """The id of what has the focus, or its tag."""
-        return str(self.page.evaluate("document.activeElement.id || document.activeElement.tagName"))
+    def focus_on(self, element_id: str) -> None:
+        """Wait until the focus is there."""
+        expect(self.one(f"#{element_id}")).to_be_focused()
+
+    def press_until(self, key: str, arrived: str) -> None:
+        """Press a key until what has the focus answers to that script."""
+        for _ in range(200):
+            if self.page.evaluate(f"(at => {arrived})(document.activeElement)"):
+                return
+            self.page.keyboard.press(key)
+        raise AssertionError(f"{key} does not lead to where {arrived}")
 
     def barriers(self) -> list[dict[str, Any]]:
         """What axe-core says about the whole page as it is drawn now: its default rules, nothing left out."""
+        self.still()
         if not self.page.evaluate("typeof axe === 'object'"):
             self.page.evaluate(AXE)
         violations = self.page.evaluate("axe.run(document, { resultTypes: ['violations'] }).then((said) => said.violations)")
@@ -100,6 +120,7 @@ class Panel:
 
     def overflow(self) -> list[str]:
         """Elements of the panel that stick out of it sideways."""
+        self.still()
         return list(
             self.page.evaluate(
                 """() => {
@@ -135,7 +156,7 @@ def tabs(chromium: Browser, site: Site) -> Iterator[Callable[..., Panel]]:
     def opened(width: int = 1280, height: int = 900, *, light: bool = False, chat: str = "") -> Panel:
         context = chromium.new_context(viewport={"width": width, "height": height}, locale="en-GB", timezone_id="UTC")
         context.add_init_script(f"localStorage.setItem('darkMode', '{str(not light).lower()}')")
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(PATIENCE_MS)
         panel = Panel(context.new_page(), site)
         panels.append(panel)
         return panel.visit(chat)
@@ -167,4 +188,16 @@ def unanswered(panel: Panel, name: str) -> Iterator[None]:
     yield
     for route in waiting:
         route.abort()
+    panel.page.unroute(pattern)
+
+
+@contextmanager
+def late(panel: Panel, name: str) -> Iterator[None]:
+    """While this lasts, calls of that name wait; at the end they go on."""
+    pattern = f"**/api/plugins/durable_execution/{name}"
+    waiting: list[Route] = []
+    panel.page.route(pattern, lambda route: waiting.append(route))
+    yield
+    for route in waiting:
+        route.continue_()
     panel.page.unroute(pattern)

@@ -84,7 +84,8 @@ def test_every_text_can_be_read(tab: Callable[..., Panel], site: Site, theme: st
         if choice:
             panel.choose(choice)
             panel.submit()
-        texts = panel.page.evaluate(LOOK)
+            panel.page.wait_for_function("Alpine.store('recovery').phase === 'ready'")
+        texts = panel.still().page.evaluate(LOOK)
         seen += len(texts)
         assert [text for text in texts if text["ratio"] < text["least"]] == []
         if panel.one(".rx").count():
@@ -98,11 +99,13 @@ def test_notices_can_be_read(tab: Callable[..., Panel], site: Site, theme: str) 
     panel = tab(light=theme == "light")
     site.scene(off={"code": "host_changed", "files": ["agent.py"], "text": ""})
     panel.open()
+    panel.page.get_by_role("heading", name="Durable Execution did not start.").wait_for()
     off = panel.page.evaluate(LOOK)
     panel.close()
     site.scene()
     site.fail("recovery_list", "store_locked", "Locked.")
     panel.open()
+    panel.page.get_by_role("heading", name="The journal could not be read.").wait_for()
     unreadable = panel.page.evaluate(LOOK)
 
     assert len(off) > 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 
 from .conftest import Panel, Site
 
@@ -23,13 +24,12 @@ def test_of_two_tabs_one_decides_and_the_other_keeps_its_note(tab: Callable[...,
     second.submit()
 
     banner = second.one(".rx-stale")
-    banner.wait_for()
-    assert "decided elsewhere: it happened" in banner.inner_text()
-    assert second.one("#rx-form").get_attribute("inert") is not None
-    second.page.wait_for_function("document.activeElement.id === 'rx-show-latest'")
+    expect(banner).to_contain_text("decided elsewhere: it happened")
+    expect(second.one("#rx-form")).to_have_attribute("inert", "inert")
+    second.focus_on("rx-show-latest")
     second.page.keyboard.press("Enter")
     second.page.get_by_role("heading", name="Your note, not recorded").wait_for()
-    assert second.page.get_by_text("I think it did not.").is_visible()
+    expect(second.page.get_by_text("I think it did not.")).to_be_visible()
     assert len(site.asked("recovery_decide")) == 2
     assert [said["note"] for said in site.client.call("plugins/durable_execution/recovery_run", {"run_id": "run_push"})["recorded"]] == [
         "Seen on the web page."
@@ -57,9 +57,9 @@ def test_a_form_that_went_stale_keeps_the_note_and_clears_the_choice(panel: Pane
 
     panel.one("#rx-show-latest").click()
     panel.page.get_by_text("decides version 10").wait_for()
-    assert panel.one("#rx-note").input_value() == "My note."
-    assert panel.page.evaluate("Alpine.store('recovery').draft.decision") == ""
-    assert panel.one(".rx-which").count() == 0
+    expect(panel.one("#rx-note")).to_have_value("My note.")
+    expect(panel.one("#rx-form :checked")).to_have_count(0)
+    expect(panel.one(".rx-which")).to_have_count(0)
 
 
 def test_a_preview_that_is_not_what_would_happen_any_more_is_shown_anew(panel: Panel, site: Site) -> None:
@@ -73,8 +73,8 @@ def test_a_preview_that_is_not_what_would_happen_any_more_is_shown_anew(panel: P
 
     panel.one("#rx-show-latest").click()
     panel.page.get_by_text("The latest state is shown. Your note is kept.").wait_for(state="attached")
-    assert panel.one("#rx-note").input_value() == "Seen."
-    assert panel.page.evaluate("Alpine.store('recovery').draft.decision") == ""
+    expect(panel.one("#rx-note")).to_have_value("Seen.")
+    expect(panel.one("#rx-form :checked")).to_have_count(0)
     panel.choose("It happened")
     panel.submit()
     panel.page.get_by_text("Recorded. The run continues.").first.wait_for()
@@ -86,17 +86,17 @@ def test_several_cut_off_model_calls_are_allowed_with_the_keyboard_alone(panel: 
     press = panel.page.keyboard.press
     panel.one("#rx-group-open").focus()
     press("Enter")
-    panel.page.wait_for_function("document.activeElement.id === 'rx-group-title'")
+    panel.focus_on("rx-group-title")
     for _ in range(2):
         press("Tab")
         press("Space")
-    while "Allow 1 more attempt for 2 runs" not in str(panel.page.evaluate("document.activeElement.textContent")):
-        press("Tab")
+    panel.page.get_by_role("button", name="Allow 1 more attempt for 2 runs").wait_for()
+    panel.press_until("Tab", "at.textContent.includes('Allow 1 more attempt for 2 runs')")
     press("Enter")
 
     panel.page.get_by_text("Recorded. The run continues.").nth(1).wait_for()
     assert sorted(said["run_id"] for said in site.asked("recovery_grant")) == ["run_report", "run_second"]
-    panel.page.wait_for_function("document.activeElement.id === 'rx-group-close'")
+    panel.focus_on("rx-group-close")
 
 
 def test_several_unknown_steps_are_decided_one_after_the_other(panel: Panel, site: Site) -> None:
@@ -159,8 +159,8 @@ def test_the_outcome_is_said_and_the_next_hold_has_the_focus(panel: Panel) -> No
     panel.choose("Stop the run")
     panel.submit()
 
-    panel.page.wait_for_function("document.activeElement.id === 'rx-card-run_report'")
-    assert panel.one(".rx [role=status]").inner_text() == "Recorded. The run is stopped."
+    panel.focus_on("rx-card-run_report")
+    expect(panel.one(".rx [role=status]")).to_have_text("Recorded. The run is stopped.")
 
 
 def test_a_second_click_while_recording_is_no_second_decision(panel: Panel, site: Site) -> None:
@@ -178,9 +178,9 @@ def test_a_state_to_go_on_from_is_chosen_with_the_keyboard_and_needs_consent(pan
     first = panel.page.get_by_role("radio", name="Keep the chat as it is now")
     first.focus()
     panel.page.keyboard.press("ArrowDown")
-    assert panel.page.get_by_role("radio", name="Go back to the state after step 2").is_checked()
+    expect(panel.page.get_by_role("radio", name="Go back to the state after step 2")).to_be_checked()
     panel.page.keyboard.press("Enter")
-    panel.page.wait_for_function("document.activeElement.id === 'rx-ack'")
+    panel.focus_on("rx-ack")
     assert site.asked("recovery_restore") == []
     panel.page.keyboard.press("Space")
     panel.one("#rx-note").fill("The newer words were a test.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.panel.support.canned import NASTY, push
 
@@ -18,7 +19,8 @@ def test_doors_of_a_hold_appear_with_it_and_go_with_it(tab: Callable[..., Panel]
     site.hold(held, "run_push", "Step 4 was started; no result was saved.", name="Deploy notes for Friday")
     panel = tab(chat=held)
     strip = panel.one(".durable-strip")
-    strip.wait_for()
+    expect(strip).to_contain_text("Paused for your decision")
+    expect(strip).to_contain_text("Step 4 was started; no result was saved.")
     badge = (
         panel.one(
             ".chat-container",
@@ -28,8 +30,6 @@ def test_doors_of_a_hold_appear_with_it_and_go_with_it(tab: Callable[..., Panel]
     )
     badge.wait_for()
 
-    assert "Paused for your decision" in strip.inner_text()
-    assert "Step 4 was started; no result was saved." in strip.inner_text()
     panel.page.evaluate("chat => Alpine.store('chats').selectChat(chat)", plain)
     strip.wait_for(state="detached")
     site.hold(held, "")
@@ -39,7 +39,8 @@ def test_doors_of_a_hold_appear_with_it_and_go_with_it(tab: Callable[..., Panel]
 def test_the_counter_says_how_many_runs_need_a_person(tab: Callable[..., Panel], site: Site) -> None:
     chats = [site.chat(), site.chat()]
     panel = tab()
-    before = panel.page.evaluate("Alpine.store('recovery').waiting")
+    marks = [chat.get("_durable_execution") or {} for chat in site.client.poll()["contexts"]]
+    before = len({mark["run_id"] for mark in marks if mark})
     for at, chat in enumerate(chats):
         site.hold(chat, f"run_counted_{at}")
 
@@ -56,7 +57,7 @@ def test_the_strip_opens_its_own_run(tab: Callable[..., Panel], site: Site) -> N
     panel.page.get_by_role("button", name="Review").click()
 
     panel.page.get_by_role("heading", name="Move the archive").wait_for()
-    panel.page.wait_for_function("document.activeElement.id === 'rx-run-title'")
+    panel.focus_on("rx-run-title")
     site.hold(chat, "")
 
 
@@ -67,14 +68,14 @@ def test_a_warning_in_the_chat_leads_to_its_step_and_the_step_back_to_it(tab: Ca
 
     panel.page.get_by_role("button", name="Show in Recovery").click()
 
-    panel.page.wait_for_function("document.activeElement.id === 'rx-row-call_3'")
+    panel.focus_on("rx-row-call_3")
     panel.page.get_by_text("Your decision about step 3").wait_for()
-    assert panel.one("#rx-row-call_3").get_attribute("aria-expanded") == "true"
+    expect(panel.one("#rx-row-call_3")).to_have_attribute("aria-expanded", "true")
     panel.page.evaluate("chat => { Alpine.store('recovery').detail.run.chat_id = chat; }", chat)
     panel.one("#rx-call-call_3").get_by_role("button", name="Show this step in the chat").click()
     panel.one(".rx").wait_for(state="detached")
-    panel.page.wait_for_function("document.activeElement.id === 'message-durable-hold-run_two-call_3'")
-    assert panel.one("img[src=x]").count() == 0
+    panel.focus_on("message-durable-hold-run_two-call_3")
+    expect(panel.one("img[src=x]")).to_have_count(0)
 
 
 def test_a_held_chat_is_not_nudged_and_the_server_is_not_asked(tab: Callable[..., Panel], site: Site) -> None:
@@ -104,9 +105,9 @@ def test_names_from_a_run_are_text_at_every_door(tab: Callable[..., Panel], site
     site.scene(more=[push("run_push", NASTY), push("run_other", NASTY)])
     panel.open("run_push")
 
-    assert NASTY in panel.one(".durable-strip").inner_text()
-    assert panel.one("#rx-run-title").inner_text() == NASTY
-    assert panel.one("#rx-card-run_other .rx-name").inner_text() == NASTY
+    expect(panel.one(".durable-strip")).to_contain_text(NASTY)
+    expect(panel.one("#rx-run-title")).to_have_text(NASTY)
+    expect(panel.one("#rx-card-run_other .rx-name")).to_have_text(NASTY)
     panel.one("#rx-tab-all").click()
     panel.one("#rx-search").fill("img")
     panel.one("#rx-card-run_other").wait_for()
@@ -154,17 +155,27 @@ def test_closing_leaves_no_timer_and_no_global(tab: Callable[..., Panel]) -> Non
         })()"""
     )
     panel.visit()
-    timers, names = panel.page.evaluate("[window.__timers.size, Object.keys(window)]")
+    panel.page.wait_for_function("[...document.querySelectorAll('x-component')].every((part) => part.childElementCount)")
+    timers, names = panel.still().page.evaluate("[window.__timers.size, Object.keys(window)]")
     panel.open("run_push")
-    assert panel.page.evaluate("window.__timers.size") == timers + 1
+    panel.page.wait_for_function("before => window.__timers.size === before + 1", arg=timers)
     panel.one("#rx-tab-all").click()
-    panel.one("#rx-search").fill("words that wait for a pause")
-    assert panel.page.evaluate("window.__waits.size") == 1
+    panel.one("#rx-search").wait_for()
+    waits = panel.page.evaluate(  # in one step: the pause that the search waits for would be over before the next
+        """path => {
+          const box = document.querySelector('#rx-search');
+          box.value = 'words that wait for a pause';
+          box.dispatchEvent(new Event('input', { bubbles: true }));
+          closeModal(path);
+          return window.__waits.size;
+        }""",
+        PANEL,
+    )
+    panel.one(".rx").wait_for(state="detached")
 
-    panel.close()
-
-    assert panel.page.evaluate("[window.__timers.size, Object.keys(window)]") == [timers, names]
-    assert panel.page.evaluate("window.__waits.size") == 0
+    assert waits == 1
+    panel.page.wait_for_function("before => window.__timers.size === before && window.__waits.size === 0", arg=timers)
+    assert panel.page.evaluate("Object.keys(window)") == names
 
 
 def test_the_chat_of_a_run_can_be_opened(tab: Callable[..., Panel], site: Site) -> None:
@@ -172,10 +183,10 @@ def test_the_chat_of_a_run_can_be_opened(tab: Callable[..., Panel], site: Site) 
     panel = tab(chat=other)
     panel.page.wait_for_function("chat => Alpine.store('chats').contexts.some((one) => one.id === chat)", arg=chat)
     panel.open("run_push")
-    assert panel.page.get_by_role("button", name="Open chat").count() == 0
+    expect(panel.page.get_by_role("button", name="Open chat")).to_have_count(0)
     panel.page.evaluate("chat => { Alpine.store('recovery').detail.run.chat_id = chat; }", chat)
 
     panel.page.get_by_role("button", name="Open chat").click()
 
     panel.one(".rx").wait_for(state="detached")
-    assert panel.page.evaluate("Alpine.store('chats').selected") == chat
+    panel.page.wait_for_function("chat => Alpine.store('chats').selected === chat", arg=chat)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+import re
 
-from .conftest import Panel, Site
+import pytest
+from playwright.sync_api import expect
+
+from .conftest import Panel, Site, late
 
 pytestmark = pytest.mark.browser
 
@@ -19,30 +22,29 @@ def test_a_hold_is_found_and_decided_with_the_keyboard_alone(panel: Panel, site:
     counter.focus()
     press("Enter")
     panel.one("#rx-card-run_push").wait_for()
-    assert panel.focused() == "rx-heading"
+    panel.focus_on("rx-heading")
     press("Tab")
-    assert panel.focused() == "rx-tab-needs_you"
+    panel.focus_on("rx-tab-needs_you")
     press("Tab")  # look again
     press("Tab")
-    assert panel.focused() == "rx-card-run_push"
+    panel.focus_on("rx-card-run_push")
     press("Enter")
     panel.one("#rx-form").wait_for()
-    panel.page.wait_for_function("document.activeElement.id === 'rx-run-title'")
+    panel.focus_on("rx-run-title")
 
-    while panel.focused() != "rx-choice-0":
-        press("Tab")
+    panel.still().press_until("Tab", "at.id === 'rx-choice-0'")
     press("Space")
     press("Tab")
-    assert panel.focused() == "rx-note"
+    panel.focus_on("rx-note")
     panel.page.keyboard.type("The commit is on the remote.")
-    while "Record: it happened" not in str(panel.page.evaluate("document.activeElement.textContent")):
-        press("Tab")
+    panel.page.get_by_role("button", name="Record: it happened").wait_for()
+    panel.press_until("Tab", "at.textContent.includes('Record: it happened')")
     press("Enter")
 
     panel.page.get_by_text("Nothing is waiting.").first.wait_for()
     (said,) = site.asked("recovery_decide")
     assert (said["decision"], said["note"]) == ("confirmed_completed", "The commit is on the remote.")
-    assert panel.focused() == "rx-heading"
+    panel.focus_on("rx-heading")
 
 
 def test_tab_stays_inside_in_both_directions(panel: Panel) -> None:
@@ -50,8 +52,9 @@ def test_tab_stays_inside_in_both_directions(panel: Panel) -> None:
     seen = set()
     for key in ["Tab"] * 45 + ["Shift+Tab"] * 45:
         panel.page.keyboard.press(key)
-        seen.add(panel.focused())
-        assert panel.page.evaluate("document.activeElement.closest('.modal-inner') !== null"), key
+        at, inside = panel.page.evaluate("[document.activeElement.id, document.activeElement.closest('.modal-inner') !== null]")
+        assert inside, key
+        seen.add(at)
 
     assert "rx-note" in seen
 
@@ -64,7 +67,7 @@ def test_closing_gives_the_focus_back_to_the_door(panel: Panel, site: Site) -> N
     panel.page.keyboard.press("Escape")
 
     panel.one(".rx").wait_for(state="detached")
-    assert "durable-counter" in str(panel.page.evaluate("document.activeElement.className"))
+    expect(panel.one(".durable-counter")).to_be_focused()
 
 
 def test_from_the_menu_the_focus_goes_back_to_the_menu_button(panel: Panel) -> None:
@@ -75,7 +78,7 @@ def test_from_the_menu_the_focus_goes_back_to_the_menu_button(panel: Panel) -> N
     panel.one(".modal-close").click()
 
     panel.one(".rx").wait_for(state="detached")
-    assert panel.focused() == "header-more"
+    panel.focus_on("header-more")
 
 
 def test_escape_loses_nothing_that_was_typed(panel: Panel) -> None:
@@ -87,8 +90,8 @@ def test_escape_loses_nothing_that_was_typed(panel: Panel) -> None:
     panel.one(".rx").wait_for(state="detached")
     panel.open("run_push")
 
-    assert panel.one("#rx-note").input_value() == "Half a thought"
-    assert panel.page.get_by_role("radio", name="It happened").is_checked()
+    expect(panel.one("#rx-note")).to_have_value("Half a thought")
+    expect(panel.page.get_by_role("radio", name="It happened")).to_be_checked()
 
 
 def test_back_returns_to_the_card(panel: Panel) -> None:
@@ -98,7 +101,18 @@ def test_back_returns_to_the_card(panel: Panel) -> None:
 
     panel.page.get_by_role("button", name="Back", exact=True).click()
 
-    panel.page.wait_for_function("document.activeElement.id === 'rx-card-run_two'")
+    panel.focus_on("rx-card-run_two")
+
+
+def test_a_run_that_arrives_late_takes_no_focus_away(panel: Panel) -> None:
+    panel.open()
+    with late(panel, "recovery_run"):
+        panel.one("#rx-card-run_two").click()
+        panel.focus_on("rx-run-title")
+        panel.one("#rx-tab-all").focus()
+    panel.one("#rx-form").wait_for()
+
+    panel.still().focus_on("rx-tab-all")
 
 
 def test_arrows_move_between_tabs_and_there_is_one_tab_stop(panel: Panel) -> None:
@@ -108,9 +122,9 @@ def test_arrows_move_between_tabs_and_there_is_one_tab_stop(panel: Panel) -> Non
     panel.page.keyboard.press("ArrowRight")
 
     panel.one("#rx-card-run_done").wait_for()
-    assert panel.focused() == "rx-tab-all"
-    assert panel.one("#rx-tab-all").get_attribute("aria-selected") == "true"
-    assert panel.one("#rx-tab-needs_you").get_attribute("tabindex") == "-1"
+    panel.focus_on("rx-tab-all")
+    expect(panel.one("#rx-tab-all")).to_have_attribute("aria-selected", "true")
+    expect(panel.one("#rx-tab-needs_you")).to_have_attribute("tabindex", "-1")
 
 
 def test_a_choice_that_is_not_on_offer_can_be_read_but_not_taken(panel: Panel) -> None:
@@ -120,9 +134,9 @@ def test_a_choice_that_is_not_on_offer_can_be_read_but_not_taken(panel: Panel) -
 
     panel.page.keyboard.press("ArrowDown")
 
-    assert panel.focused() == resume.get_attribute("id")
-    assert resume.get_attribute("aria-disabled") == "true"
-    assert not resume.is_checked()
+    expect(resume).to_be_focused()
+    expect(resume).to_have_attribute("aria-disabled", "true")
+    expect(resume).not_to_be_checked()
     assert panel.page.evaluate("Alpine.store('recovery').draft.decision") == "new_attempt"
 
 
@@ -132,35 +146,35 @@ def test_the_focus_stays_in_the_dialog_when_its_button_goes_away(panel: Panel, s
     panel.open()
     panel.page.get_by_role("button", name="Try again").press("Enter")
     panel.page.get_by_text("Nothing is waiting.").first.wait_for()
-    panel.page.wait_for_function("document.activeElement.id === 'rx-heading'")
+    panel.focus_on("rx-heading")
 
     panel.page.get_by_role("button", name="See all runs").press("Enter")
 
     panel.one("#rx-card-run_done").wait_for()
-    panel.page.wait_for_function("document.activeElement.id === 'rx-tab-all'")
+    panel.focus_on("rx-tab-all")
 
 
 def test_what_is_missing_gets_the_focus_and_is_described(panel: Panel) -> None:
     panel.open("run_push")
     panel.submit()
-    panel.page.wait_for_function("document.activeElement.id === 'rx-choice-0'")
+    panel.focus_on("rx-choice-0")
     panel.choose("It did not happen")
     panel.submit()
-    panel.page.wait_for_function("document.activeElement.id === 'rx-note'")
+    panel.focus_on("rx-note")
 
     note = panel.one("#rx-note")
-    assert note.get_attribute("aria-invalid") == "true"
-    assert "rx-note-error" in str(note.get_attribute("aria-describedby"))
-    assert panel.one("#rx-note-error").inner_text() == "Write how you know. This is kept with the run."
-    assert panel.page.get_by_role("alert").inner_text() == "Write how you know. This is kept with the run."
+    expect(note).to_have_attribute("aria-invalid", "true")
+    expect(note).to_have_attribute("aria-describedby", re.compile("rx-note-error"))
+    expect(panel.one("#rx-note-error")).to_have_text("Write how you know. This is kept with the run.")
+    expect(panel.page.get_by_role("alert").first).to_have_text("Write how you know. This is kept with the run.")
 
 
 def test_the_dialog_has_a_role_a_name_and_a_close_button_with_words(panel: Panel) -> None:
     panel.open()
 
     dialog = panel.page.get_by_role("dialog", name="Recovery")
-    assert dialog.get_attribute("aria-modal") == "true"
-    assert dialog.get_by_role("button", name="Close").is_visible()
+    expect(dialog).to_have_attribute("aria-modal", "true")
+    expect(dialog.get_by_role("button", name="Close")).to_be_visible()
 
 
 def test_text_alone_tells_a_screen_reader_what_is_asked(panel: Panel) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Browser, Locator, expect
 
 from refhost.client import Client
 from refhost.model import Model, answer, use
@@ -14,7 +14,7 @@ from refhost.world import World
 from tests.panel.support.canned import NASTY
 from tests.support.story import API
 
-from .conftest import Panel, Site, tabs
+from .conftest import Panel, Site, late, tabs
 from .test_contrast import LOOK, PALETTES
 
 pytestmark = pytest.mark.browser
@@ -75,15 +75,12 @@ def tab(chromium: Browser, world: World) -> Iterator[Callable[..., Panel]]:
 def opened(panel: Panel) -> Panel:
     panel.one("#durable-plan-toggle").click()
     panel.one("#durable-plan-new").wait_for()
+    panel.focus_on("durable-plan-heading")
     return panel
 
 
 def item(panel: Panel, text: str) -> Locator:
     return panel.one(".rxp-item").filter(has_text=text)
-
-
-def shown(panel: Panel) -> list[str]:
-    return [text.removeprefix("do ") for text in panel.one(".rxp-text").all_inner_texts()]
 
 
 def conflict_of(plan: Plan) -> None:
@@ -116,8 +113,8 @@ def test_a_person_begins_a_plan_and_works_in_it(tab: Callable[..., Panel], plan:
 
     assert [(each["text"], each["done"]) for each in found["value"]["items"]] == [("do it well", False), ("do b", True)]
     assert (found["value"]["title"], found["written_by"]) == (TITLE, "you")
-    assert panel.one("#durable-plan-heading").inner_text() == TITLE
-    assert "1 of 2 done" in panel.one("#durable-plan-toggle").inner_text()
+    expect(panel.one("#durable-plan-heading")).to_have_text(TITLE)
+    expect(panel.one("#durable-plan-toggle")).to_contain_text("1 of 2 done")
 
 
 def test_a_page_without_a_plan_asks_the_server_nothing_and_shows_one_quiet_button(tab: Callable[..., Panel], plan: Plan) -> None:
@@ -128,7 +125,7 @@ def test_a_page_without_a_plan_asks_the_server_nothing_and_shows_one_quiet_butto
     with panel.page.expect_request("**/api/poll"):
         panel.one("#durable-plan-toggle").wait_for()
 
-    assert "Plan" in panel.one("#durable-plan-toggle").inner_text()
+    expect(panel.one("#durable-plan-toggle")).to_contain_text("Plan")
     assert [url for url in sent if "/api/plugins/" in url] == []
 
 
@@ -146,10 +143,30 @@ def test_what_the_agent_writes_appears_while_it_works(tab: Callable[..., Panel],
     opened(panel)
 
     panel.page.get_by_text("1 of 2 done").first.wait_for()
-    assert panel.page.get_by_role("checkbox", name="do a").is_checked()
+    expect(panel.page.get_by_role("checkbox", name="do a")).to_be_checked()
     panel.page.get_by_role("status").filter(has_text="The agent changed the plan").wait_for(state="attached")
     model.release("live")
     plan.client.wait_idle(plan.chat)
+
+
+def test_what_is_answered_late_takes_no_focus_away(tab: Callable[..., Panel], plan: Plan) -> None:
+    plan.save(0, value("a"))
+    panel = tab(chat=plan.chat)
+    with late(panel, "document_read"):
+        panel.page.reload()
+        panel.one("#durable-plan-toggle").click()
+        panel.one("#chat-input").focus()
+    panel.one("#durable-plan-new").wait_for()
+    panel.still().focus_on("chat-input")
+
+    with late(panel, "document_save"):
+        panel.one("#durable-plan-new").fill("do b")
+        panel.page.keyboard.press("Enter")
+        expect(panel.one(".rxp-text")).to_have_text(["do a", "do b"])
+        panel.one("#chat-input").focus()
+    panel.one(".durable-plan [role=status]").get_by_text("Added: do b").wait_for(state="attached")
+
+    panel.still().focus_on("chat-input")
 
 
 def test_two_tabs_that_edit_at_once_lose_nothing(tab: Callable[..., Panel], plan: Plan) -> None:
@@ -170,7 +187,7 @@ def test_two_tabs_that_edit_at_once_lose_nothing(tab: Callable[..., Panel], plan
     assert [each["text"] for each in found["document"]["value"]["items"]] == ["do a fast", "do b"]
     assert [each["text"] for each in found["conflicts"][0]["value"]["items"]] == ["do a slowly", "do b"]
     first.page.get_by_role("button", name="1 conflict").wait_for()
-    assert item(second, "do a fast").count() == 1
+    expect(item(second, "do a fast")).to_have_count(1)
 
 
 def test_an_edit_of_another_item_is_no_conflict(tab: Callable[..., Panel], plan: Plan) -> None:
@@ -214,12 +231,11 @@ def test_agent_and_person_at_once_and_the_person_settles_it(tab: Callable[..., P
     panel.page.get_by_role("button", name="1 conflict").click()
     panel.one(".rxd-compare").wait_for()
     requests = len(model.requests("chat"))
-    head = panel.one(".rxd-compare thead").inner_text()
+    expect(panel.one(".rxd-compare thead")).to_contain_text("The agent's")
     panel.one("#rxd-edit").click()
     panel.one("#rxd-save").click()
     panel.page.get_by_text("No conflict. This is what is stored.").wait_for()
 
-    assert "The agent's" in head
     assert plan.names() == ["a", "agent", "person"]
     assert len(model.requests("chat")) == requests, "resolving ran something"
     panel.page.get_by_role("status").filter(has_text="Saved. Nothing was run.").wait_for(state="attached")
@@ -239,19 +255,19 @@ def test_a_conflict_is_shown_side_by_side_and_settled(
     conflict_of(plan)
     panel = tab(chat=plan.chat)
     panel.page.get_by_role("button", name="1 conflict").click()
-    panel.page.wait_for_function("document.activeElement.id === 'rxd-title'")
-    table = panel.one(".rxd-compare").inner_text()
-    facts = panel.one(".rxd-facts").inner_text()
+    panel.focus_on("rxd-title")
+    for word in ("Yours", "Stored", "added", "removed", "done", "not there"):
+        expect(panel.one(".rxd-compare")).to_contain_text(word, use_inner_text=True)
+    for fact in ("began with revision 1", "Stored is revision 2", "Nothing was lost"):
+        expect(panel.one(".rxd-facts")).to_contain_text(fact)
 
     panel.page.get_by_role("button", name=button).click()
     if button == "Edit and save":
         panel.one("#rxd-save").click()
     panel.page.get_by_text("No conflict. This is what is stored.").wait_for()
 
-    assert all(word in table for word in ("Yours", "Stored", "added", "removed", "done", "not there"))
-    assert all(fact in facts for fact in ("began with revision 1", "Stored is revision 2", "Nothing was lost"))
     assert (plan.names(), plan.read()["document"]["revision"]) == (names, revision)
-    panel.page.wait_for_function("document.activeElement.id === 'rxd-title'")
+    panel.focus_on("rxd-title")
 
 
 def test_a_change_while_one_resolves_makes_the_form_out_of_date_and_keeps_what_was_typed(tab: Callable[..., Panel], plan: Plan) -> None:
@@ -263,13 +279,12 @@ def test_a_change_while_one_resolves_makes_the_form_out_of_date_and_keeps_what_w
     plan.save(2, value("a", "newer"))
 
     panel.page.get_by_text("it is revision 3 now").first.wait_for()
-    inert = panel.one(".rxd-choice").evaluate("element => element.inert")
+    expect(panel.one(".rxd-choice")).to_have_attribute("inert", "inert")
     panel.page.get_by_role("button", name="Show the latest").click()
-    assert panel.one("#rxd-merge-title").input_value() == "My own title"
+    expect(panel.one("#rxd-merge-title")).to_have_value("My own title")
     panel.one("#rxd-save").click()
     panel.page.get_by_text("No conflict. This is what is stored.").wait_for()
 
-    assert inert
     assert plan.read()["document"]["value"]["title"] == "My own title"
 
 
@@ -295,25 +310,25 @@ def test_by_keyboard_alone(tab: Callable[..., Panel], plan: Plan) -> None:
     key = panel.page.keyboard.press
     panel.one("#durable-plan-toggle").focus()
     key("Enter")
-    panel.page.wait_for_function("document.activeElement.id === 'durable-plan-heading'")
+    panel.focus_on("durable-plan-heading")
     panel.one("#durable-plan-down-0").focus()
     key("Enter")
     plan.wait(3)
-    panel.page.wait_for_function("document.activeElement.id === 'durable-plan-down-1'")
+    panel.focus_on("durable-plan-down-1")
     key("Enter")
     plan.wait(4)
-    panel.page.wait_for_function("document.activeElement.id === 'durable-plan-up-2'")
+    panel.focus_on("durable-plan-up-2")
     panel.one("#durable-plan-edit-0").focus()
     key("Space")
-    panel.page.wait_for_function("document.activeElement.id === 'durable-plan-edit'")
+    panel.focus_on("durable-plan-edit")
     key("Escape")
-    panel.page.wait_for_function("document.activeElement.id === 'durable-plan-edit-0'")
+    panel.focus_on("durable-plan-edit-0")
     panel.one("#durable-plan-done-0").focus()
     key("Space")
     plan.wait(5)
     panel.one(".rxp-conflict").focus()
     key("Enter")
-    panel.page.wait_for_function("document.activeElement.id === 'rxd-title'")
+    panel.focus_on("rxd-title")
     panel.one("#rxd-keep").focus()
     key("Enter")
     panel.page.get_by_text("No conflict. This is what is stored.").wait_for()
@@ -335,9 +350,9 @@ def test_a_plan_of_html_is_text_everywhere(tab: Callable[..., Panel], plan: Plan
     panel.one("#rxd-edit").click()
     panel.one("#rxd-merge-title").wait_for()
 
-    assert panel.one("#durable-plan-heading").inner_text() == NASTY
-    assert panel.one("#rxd-title").inner_text() == NASTY
-    assert panel.one("img[src=x]").count() == 0
+    expect(panel.one("#durable-plan-heading")).to_have_text(NASTY)
+    expect(panel.one("#rxd-title")).to_have_text(NASTY)
+    expect(panel.one("img[src=x]")).to_have_count(0)
     assert panel.page.evaluate("window.__broken") is None
 
 
@@ -351,8 +366,8 @@ def test_what_cannot_be_saved_says_why_and_keeps_what_was_typed(tab: Callable[..
     panel.page.get_by_role("button", name="Add").click()
     panel.page.get_by_text("Your change was not saved.").wait_for()
 
-    assert panel.one("#durable-plan-new").input_value() == "do it later"
-    assert shown(panel) == ["a"]
+    expect(panel.one("#durable-plan-new")).to_have_value("do it later")
+    expect(panel.one(".rxp-text")).to_have_text(["do a"])
 
 
 @pytest.mark.parametrize("width", [320, 360, 768, 1280])
@@ -365,7 +380,7 @@ def test_nothing_sticks_out_sideways(tab: Callable[..., Panel], plan: Plan, widt
     opened(panel)
 
     def out(root: str) -> list[str]:
-        return panel.page.evaluate(
+        return panel.still().page.evaluate(
             """(root) => [...document.querySelectorAll(`${root} *`)].filter((element) => {
               const box = element.getBoundingClientRect();
               return box.width > 1 && !element.closest('.rxp-sr, .rxd-sr') && box.right > innerWidth + 1;
@@ -389,13 +404,13 @@ def test_every_text_can_be_read(tab: Callable[..., Panel], plan: Plan, theme: st
     sheet = "".join(f"--color-{name}: {colour} !important;" for name, colour in PALETTES[theme].items())
     panel.page.add_style_tag(content=f":root, body {{ {sheet} }}")
     opened(panel)
-    texts = panel.page.evaluate(LOOK.replace("'.rx'", "'.durable-plan'").replace(".rx-sr", ".rxp-sr, :disabled"))
+    texts = panel.still().page.evaluate(LOOK.replace("'.rx'", "'.durable-plan'").replace(".rx-sr", ".rxp-sr, :disabled"))
     panel.page.get_by_role("button", name="1 conflict").click()
     panel.one(".rxd-compare").wait_for()
-    texts += panel.page.evaluate(LOOK.replace(".rx-sr", ".rxd-sr, .rx-sr"))
+    texts += panel.still().page.evaluate(LOOK.replace(".rx-sr", ".rxd-sr, .rx-sr"))
     panel.one("#rxd-edit").click()
     panel.one("#rxd-merge-title").wait_for()
-    texts += panel.page.evaluate(LOOK.replace(".rx-sr", ".rxd-sr, .rx-sr, :disabled"))
+    texts += panel.still().page.evaluate(LOOK.replace(".rx-sr", ".rxd-sr, .rx-sr, :disabled"))
 
     assert len(texts) > 60
     assert [text for text in texts if text["ratio"] < text["least"]] == []
@@ -410,5 +425,5 @@ def test_with_the_plugin_off_there_is_no_plan(tab: Callable[..., Panel], plan: P
     panel.page.reload()
     panel.one("#chat-input").wait_for()
 
-    assert panel.one(".durable-plan").count() == 0
+    expect(panel.one(".durable-plan")).to_have_count(0)
     world.client().toggle(True)

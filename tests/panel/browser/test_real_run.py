@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from refhost import scenarios
 from refhost.model import Model, answer, use, with_
@@ -84,7 +84,7 @@ def test_a_stopped_run_stays_readable_with_its_decision(chromium: Browser, world
         panel.one(".rx-card").first.click()
 
         panel.page.get_by_text("stop the run.").first.wait_for()
-        assert panel.one(".rx-settled .rx-said").first.inner_text() == "Not needed."
+        expect(panel.one(".rx-settled .rx-said").first).to_have_text("Not needed.")
 
     assert len(world.effects()) == 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.panel.support.canned import NASTY
 
@@ -27,9 +28,8 @@ def test_health_storage_and_versions_are_said_in_words(panel: Panel) -> None:
     settings(panel)
     panel.page.get_by_text("Working. New work is recorded and can go on after a restart. 4 runs wait for your decision.").wait_for()
 
-    facts = panel.one(".rxs-facts").inner_text()
     for words in ("v2.6", "SQLite, schema 4", "10.2 MiB: journal 5.1 MiB", "Not looked at since the start", "2 functions of Agent Zero"):
-        assert words in facts, words
+        expect(panel.one(".rxs-facts")).to_contain_text(words)
     assert panel.barriers() == []
 
 
@@ -38,10 +38,10 @@ def test_the_doctor_says_what_it_saw_as_text(panel: Panel) -> None:
     panel.page.get_by_role("button", name="Run the doctor").click()
     panel.page.get_by_role("heading", name="What the doctor saw").wait_for()
 
-    assert panel.one(".rxs-findings li").count() == 3
-    assert NASTY in panel.one(".rxs-findings").inner_text()
-    assert panel.one(".rxs img").count() == 0
-    assert "All as written, looked at" in panel.one(".rxs-facts").inner_text()
+    expect(panel.one(".rxs-findings li")).to_have_count(3)
+    expect(panel.one(".rxs-findings")).to_contain_text(NASTY)
+    expect(panel.one(".rxs img")).to_have_count(0)
+    expect(panel.one(".rxs-facts")).to_contain_text("All as written, looked at")
     assert panel.barriers() == []
 
 
@@ -49,10 +49,10 @@ def test_a_backup_is_made_verified_and_listed(panel: Panel, site: Site) -> None:
     settings(panel)
     panel.page.get_by_role("button", name="Make a backup").click()
     panel.page.get_by_text("The backup was made and verified.").last.wait_for()
-    assert panel.one(".rxs-backups > li").count() == 3
+    expect(panel.one(".rxs-backups > li")).to_have_count(3)
     panel.page.get_by_role("button", name="Verify the backup of").first.click()
     panel.page.get_by_text("Every part of it is what was written.").last.wait_for()
-    assert "Its manifest cannot be read." in panel.one(".rxs-backups").inner_text()
+    expect(panel.one(".rxs-backups")).to_contain_text("Its manifest cannot be read.")
     assert site.asked("backup_verify") == [{"name": "20261129T140320Z-aaaaaa"}]
 
 
@@ -60,7 +60,7 @@ def test_a_restore_warns_first_and_needs_consent_and_can_be_left(panel: Panel, s
     settings(panel)
     button = panel.page.get_by_role("button", name="Put back the backup of")
     button.click()
-    panel.page.wait_for_function("document.activeElement.id === 'rxs-restore-title'")
+    panel.focus_on("rxs-restore-title")
     panel.page.get_by_text("Every unfinished run then waits for your decision").wait_for()
     assert panel.barriers() == []
     panel.page.get_by_role("button", name="Put this backup back").click()
@@ -89,7 +89,7 @@ def test_while_it_is_off_three_sentences_say_what_would_change_and_only_the_stat
     settings(panel)
     panel.page.get_by_role("heading", name="What changes when it is on").wait_for()
 
-    assert panel.one(".rxs-box p").count() == 4
+    expect(panel.one(".rxs-box p")).to_have_count(4)
     assert {name for name, _ in site.stage("look")} == {"status"}
     assert panel.barriers() == []
 
@@ -101,7 +101,7 @@ def test_it_fits_and_can_be_read(tab: Callable[..., Panel], width: int, light: b
     panel.page.get_by_role("button", name="Run the doctor").click()
     panel.page.get_by_role("heading", name="What the doctor saw").wait_for()
 
-    assert panel.page.evaluate("document.querySelector('.rxs').scrollWidth <= document.querySelector('.rxs').clientWidth + 1")
+    assert panel.still().page.evaluate("document.querySelector('.rxs').scrollWidth <= document.querySelector('.rxs').clientWidth + 1")
     assert panel.barriers() == []
 
 

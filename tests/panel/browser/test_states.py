@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -60,17 +61,18 @@ def empty(panel: Panel, site: Site) -> None:
 
 def holds(panel: Panel, site: Site) -> None:
     panel.open()
-    titles = panel.one(".rx-name").all_inner_texts()
-    assert titles == ["Read the invoices", "Weekly report (scheduled)", "Move the archive", "Deploy notes for Friday"]
-    assert "4 runs need you. Finished steps are saved and will not run again." in panel.one(".rx-head").inner_text()
-    assert "Resumed by themselves after the restart: 3 runs" in panel.one(".rx-resumed").inner_text()
+    expect(panel.one(".rx-name")).to_have_text(
+        ["Read the invoices", "Weekly report (scheduled)", "Move the archive", "Deploy notes for Friday"]
+    )
+    expect(panel.one(".rx-lead")).to_have_text("4 runs need you. Finished steps are saved and will not run again.")
+    expect(panel.one(".rx-resumed")).to_contain_text("Resumed by themselves after the restart: 3 runs")
 
 
 def all_runs(panel: Panel, site: Site) -> None:
     panel.open()
     panel.one("#rx-tab-all").click()
     panel.one("#rx-card-run_done").wait_for()
-    assert panel.one(".rx-badge").last.inner_text().endswith("Finished")
+    expect(panel.one(".rx-badge").last).to_have_text(re.compile("Finished$"))
 
 
 def unreadable(panel: Panel, site: Site) -> None:
@@ -88,7 +90,7 @@ def unreadable_later(panel: Panel, site: Site) -> None:
     panel.page.get_by_role("button", name="Look again").click()
     panel.page.get_by_text("Shown below: what was known at").wait_for()
     panel.page.locator(".rx").get_by_text("Reference ").first.wait_for()
-    assert "is-old" in str(panel.one(".rx-cards").get_attribute("class"))
+    expect(panel.one(".rx-cards")).to_contain_class("is-old")
 
 
 def off(panel: Panel, site: Site) -> None:
@@ -97,15 +99,15 @@ def off(panel: Panel, site: Site) -> None:
     panel.page.get_by_role("heading", name="Durable Execution is off.").wait_for()
     panel.page.get_by_text("No decision can be made here until it is active. No run was changed.").wait_for()
     panel.page.get_by_role("heading", name="What changes when you switch it on").wait_for()
-    assert panel.one(".rx-enable p").count() == 3
-    assert panel.one(".rx-panes").is_hidden()
+    expect(panel.one(".rx-enable p")).to_have_count(3)
+    expect(panel.one(".rx-panes")).to_be_hidden()
 
 
 def refused(panel: Panel, site: Site) -> None:
     site.scene(off=CHANGED)
     panel.open()
     panel.page.get_by_role("heading", name="Durable Execution did not start.").wait_for()
-    assert panel.one(".rx-files li").all_inner_texts() == CHANGED["files"]
+    expect(panel.one(".rx-files li")).to_have_text(CHANGED["files"])
 
 
 def restart(panel: Panel, site: Site) -> None:
@@ -127,8 +129,7 @@ def detail(panel: Panel, site: Site) -> None:
     panel.open("run_push")
     panel.page.get_by_role("heading", name="The command may still be running.").wait_for()
     opened = panel.one(".rx-call-row[aria-expanded='true']")
-    opened.wait_for()
-    assert "Started, no result saved" in opened.inner_text()
+    expect(opened).to_contain_text("Started, no result saved")
     panel.one(".rx-call-row").nth(1).click()
     panel.page.get_by_text("On branch main, nothing to commit").wait_for()
 
@@ -146,7 +147,7 @@ def interrupted(panel: Panel, site: Site) -> None:
     panel.choose("Allow more attempts")
     panel.page.get_by_role("radio", name="2", exact=True).click()
     panel.page.get_by_role("button", name="Allow 2 more attempts").wait_for()
-    assert panel.one("#rx-note").is_hidden()
+    expect(panel.one("#rx-note")).to_be_hidden()
 
 
 def several_interrupted(panel: Panel, site: Site) -> None:
@@ -182,38 +183,39 @@ def over_crashes(panel: Panel, site: Site) -> None:
     site.scene("went_on")
     panel.open("run_long")
     panel.page.get_by_text("Saved results were used again: reuse saved 8 s and 2,400 tokens.").wait_for()
-    titles = panel.one(".rx-break strong").all_inner_texts()
-    assert titles == ["Agent Zero ended here", "Agent Zero ended here, 3 times"]
+    expect(panel.one(".rx-break strong")).to_have_text(["Agent Zero ended here", "Agent Zero ended here, 3 times"])
     panel.page.get_by_role("button", name="Show steps 1 to 4, with saved results").wait_for()
     for word in ("Ran again", "Step error", "Confirmed", "Reconciled", "Interrupted", "Late result"):
-        assert panel.one(".rx-marks").get_by_text(word, exact=True).count() == 1, word
+        expect(panel.one(".rx-marks").get_by_text(word, exact=True), word).to_have_count(1)
 
 
 def what_will_happen(panel: Panel, site: Site) -> None:
     panel.open("run_push")
     panel.page.get_by_text("Nothing happens before you record it.").wait_for()
     panel.choose("Start the step over")
-    rows = panel.one(".rx-foreseen-row").all_inner_texts()
-    assert [" ".join(row.split("\n")[1:]) for row in rows] == [
-        "Steps 1 to 3 The recorded result is used. Nothing runs.",
-        "Step 4 Shell or code · git push origin main Runs again, once.",
-    ]
-    assert panel.one(".rx-then").inner_text().endswith("The run goes on with new steps.")
+    expect(panel.one(".rx-foreseen-row")).to_have_text(
+        [
+            re.compile(r"Steps 1 to 3\s+The recorded result is used. Nothing runs.$"),
+            re.compile(r"Step 4\s+Shell or code · git push origin main\s+Runs again, once.$"),
+        ],
+        use_inner_text=True,
+    )
+    expect(panel.one(".rx-then")).to_have_text(re.compile("The run goes on with new steps.$"), use_inner_text=True)
     panel.one(".rx-preview").scroll_into_view_if_needed()
 
 
 def corrupt(panel: Panel, site: Site) -> None:
     panel.open("run_corrupt")
     panel.page.get_by_text("The saved state of this run cannot be read. The run is left exactly as it was.").last.wait_for()
-    assert panel.one(".rx-choice").count() == 2
-    assert panel.page.get_by_role("heading", name="The command may still be running.").count() == 0
+    expect(panel.one(".rx-choice")).to_have_count(2)
+    expect(panel.page.get_by_role("heading", name="The command may still be running.")).to_have_count(0)
 
 
 def note_missing(panel: Panel, site: Site) -> None:
     panel.open("run_push")
     panel.choose("It happened")
     panel.submit()
-    panel.page.wait_for_function("document.activeElement.id === 'rx-note'")
+    panel.focus_on("rx-note")
     panel.page.get_by_text("Write how you know. This is kept with the run.").last.wait_for()
 
 
@@ -221,7 +223,7 @@ def start_over(panel: Panel, site: Site) -> None:
     panel.open("run_push")
     panel.choose("Start the step over")
     box = panel.page.get_by_role("checkbox", name="I accept that this may happen twice.")
-    assert not box.is_checked()
+    expect(box).not_to_be_checked()
     panel.submit()
     panel.page.get_by_text("Tick the box to go on, or choose something else.").last.wait_for()
     assert site.asked("recovery_decide") == []
@@ -247,16 +249,16 @@ def not_recorded(panel: Panel, site: Site) -> None:
     panel.submit()
     panel.page.get_by_role("heading", name="The decision was not recorded.").wait_for()
     panel.page.get_by_text("The disk is full.", exact=True).wait_for()
-    assert panel.one("#rx-note").input_value() == "Seen."
+    expect(panel.one("#rx-note")).to_have_value("Seen.")
 
 
 def settled(panel: Panel, site: Site) -> None:
     site.stage("elsewhere", run_id="run_push", choice="confirmed_completed")
     panel.open("run_push")
     panel.page.get_by_role("heading", name="Decided at 14:03: it happened.").wait_for()
-    assert panel.one(".rx-settled .rx-said").first.inner_text() == "Seen on the web page."
-    assert panel.one("#rx-form").count() == 0
-    assert panel.one(".rx-record").count() == 0
+    expect(panel.one(".rx-settled .rx-said").first).to_have_text("Seen on the web page.")
+    expect(panel.one("#rx-form")).to_have_count(0)
+    expect(panel.one(".rx-record")).to_have_count(0)
 
 
 def recorded(panel: Panel, site: Site) -> None:
@@ -266,7 +268,7 @@ def recorded(panel: Panel, site: Site) -> None:
     panel.submit()
     expect(panel.one(".rx [role=status]").first).to_have_text("Recorded. The run continues.")
     panel.one("#rx-card-run_push").wait_for(state="detached")
-    expect(panel.one("#rx-card-run_corrupt")).to_be_focused()
+    panel.focus_on("rx-card-run_corrupt")
 
 
 def stale(panel: Panel, site: Site) -> None:
@@ -276,7 +278,7 @@ def stale(panel: Panel, site: Site) -> None:
     site.fail("recovery_decide", "shown_changed", "What was shown is not what would be decided now.")
     panel.submit()
     panel.page.get_by_text("Your note is kept. Nothing was recorded.").wait_for()
-    expect(panel.one("#rx-show-latest")).to_be_focused()
+    panel.focus_on("rx-show-latest")
     expect(panel.one("#rx-form")).to_have_attribute("inert", "inert")
     expect(panel.one("#rx-note")).to_have_value("I think it did not.")
 
@@ -354,7 +356,7 @@ def documents(panel: Panel, site: Site, document_id: str = "") -> None:
     panel.page.get_by_text("1 conflict waits for you. Both versions of each are kept.").wait_for()
     if document_id:
         panel.one(f"#rxd-card-{document_id}").click()
-        expect(panel.one("#rxd-title")).to_be_focused()
+        panel.focus_on("rxd-title")
 
 
 def documents_empty(panel: Panel, site: Site) -> None:
@@ -397,7 +399,7 @@ def document_conflict(panel: Panel, site: Site) -> None:
 def document_merge(panel: Panel, site: Site) -> None:
     document_conflict(panel, site)
     panel.page.get_by_role("button", name="Edit and save").click()
-    expect(panel.one("#rxd-merge-title")).to_be_focused()
+    panel.focus_on("rxd-merge-title")
     expect(panel.one(".rxd-merge-items li")).to_have_count(4)
 
 
@@ -426,12 +428,12 @@ def long_and_hostile(panel: Panel, site: Site) -> None:
     panel.open("run_nasty")
     fold = panel.page.get_by_role("button", name="Show steps 1 to 35, with saved results")
     fold.wait_for()
-    assert panel.one(".rx-call").count() == 5
+    expect(panel.one(".rx-call")).to_have_count(5)
     fold.click()
-    panel.page.wait_for_function("document.activeElement.id === 'rx-row-s1'")
-    assert panel.one(".rx-call").count() == 40
-    assert panel.one("#rx-run-title").inner_text().startswith(NASTY)
-    assert panel.one(".rx img").count() == 0
+    panel.focus_on("rx-row-s1")
+    expect(panel.one(".rx-call")).to_have_count(40)
+    expect(panel.one("#rx-run-title")).to_have_text(re.compile(f"^{re.escape(NASTY)}"))
+    expect(panel.one(".rx img")).to_have_count(0)
     assert panel.page.evaluate("window.__broken") is None
 
 
@@ -465,17 +467,18 @@ def test_no_width_scrolls_sideways(tab: Callable[..., Panel], site: Site, width:
     assert panel.overflow() == []
     assert panel.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     panel.one(".rx-record").scroll_into_view_if_needed()
-    assert panel.one(".rx-record").is_visible()
+    expect(panel.one(".rx-record")).to_be_visible()
 
 
 def test_wide_enough_the_list_stays_beside_the_run(tab: Callable[..., Panel]) -> None:
     wide = tab(1280, 900).open("run_push")
     narrow = tab(800, 900).open("run_push")
 
-    assert wide.one("#rx-card-run_two").is_visible()
+    expect(wide.one("#rx-card-run_two")).to_be_visible()
+    expect(wide.one("#rx-tab-documents .rx-count")).to_have_text("1")
     edges = "[document.querySelector('#rx-tab-documents'), document.querySelector('.rx-icon')].map((one) => one.getBoundingClientRect())"
     assert wide.page.evaluate(f"(() => {{ const [tab, icon] = {edges}; return tab.right <= icon.left; }})()")
-    assert narrow.one("#rx-card-run_two").is_hidden()
+    expect(narrow.one("#rx-card-run_two")).to_be_hidden()
 
 
 def test_targets_are_large_enough_for_a_finger_on_a_small_screen(tab: Callable[..., Panel]) -> None:
@@ -497,4 +500,4 @@ def test_nothing_turns_where_motion_is_not_wanted(tab: Callable[..., Panel]) -> 
         panel.page.get_by_role("button", name="Look again").click()
         panel.one(".rx-turning").wait_for()
 
-        assert panel.page.evaluate("getComputedStyle(document.querySelector('.rx-turning')).animationName") == "none"
+        expect(panel.one(".rx-turning")).to_have_css("animation-name", "none")

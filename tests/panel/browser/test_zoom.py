@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 
 from .conftest import Panel, Site
 
@@ -28,7 +29,7 @@ def test_enlarged_it_is_one_column_and_every_control_can_be_reached(tab: Callabl
     panel.choose("It happened")
     for selector in ("#rx-choice-4", "#rx-note", ".rx-record", ".rx-foreseen-row >> nth=0", ".rx-call-row >> nth=0"):
         panel.one(selector).scroll_into_view_if_needed()
-        assert panel.one(selector).is_visible(), selector
+        expect(panel.one(selector), selector).to_be_visible()
 
 
 def test_wider_text_is_not_cut_off(tab: Callable[..., Panel]) -> None:
@@ -51,6 +52,8 @@ def test_a_state_is_never_told_by_colour_alone(panel: Panel, site: Site) -> None
     site.scene("went_on")
     panel.open("run_long")
     panel.page.get_by_role("button", name="Show steps 1 to 4, with saved results").click()
+    expect(panel.one(".rx-call")).to_have_count(15)
+    panel.still()
 
     rows = panel.page.evaluate(
         """() => [...document.querySelectorAll('.rx-call')].map((row) => [
