@@ -6,12 +6,13 @@ Owns the browser and what it complained about. It reads the page, never the host
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import ConsoleMessage, Page, expect, sync_playwright
 
 FLAGS = (
     "--no-sandbox",
@@ -56,10 +57,10 @@ class Tab:
         """Wait until the text is visible somewhere on the page."""
         self.page.get_by_text(text).first.wait_for(timeout=seconds * 1000)
 
-    def count(self, text: str) -> int:
-        """How many bubbles of the conversation carry exactly this text."""
+    def see_once(self, text: str) -> None:
+        """Wait until exactly one bubble of the conversation carries exactly this text."""
         bubbles = self.page.locator(".message-user .message-text, .message-agent-response .message-body")
-        return sum(found.strip() == text for found in bubbles.all_inner_texts())
+        expect(bubbles.filter(has_text=re.compile(rf"^\s*{re.escape(text)}\s*$"))).to_have_count(1)
 
     def picture(self, name: str) -> Path:
         self._pictures.mkdir(parents=True, exist_ok=True)

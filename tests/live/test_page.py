@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import uuid
 
+from playwright.sync_api import expect
+
 from .browser import Tab
 from .client import Client
 from .effects import Effect
@@ -29,12 +31,12 @@ def test_an_open_tab_redraws_after_the_restart_and_shows_the_hold(
     run = recovery.held(chat)
 
     tab.see("Waiting for your decision")
-    assert tab.count("Write the file") == 1
+    tab.see_once("Write the file")
     tab.picture("held")
     model.script(say("Finished in the same tab."))
     recovery.decide(run, "confirmed_completed", note=NOTE).ok()
     tab.see("Finished in the same tab.")
-    assert tab.count("Write the file") == 1
+    tab.see_once("Write the file")
 
 
 def test_a_repeated_message_has_one_bubble(client: Client, model: ScriptedModel, tab: Tab) -> None:
@@ -49,8 +51,8 @@ def test_a_repeated_message_has_one_bubble(client: Client, model: ScriptedModel,
     client.ask(chat, "Say something later")
 
     tab.see("Said later.")
-    assert tab.count("Say it once") == 1
-    assert tab.count("Said once.") == 1
+    tab.see_once("Say it once")
+    tab.see_once("Said once.")
     assert tab.errors == []
 
 
@@ -108,6 +110,7 @@ def test_markup_in_a_message_and_a_command_is_text_wherever_the_hold_is_shown(
     tab.see("Waiting for your decision")
     tab.picture("markup-chat")
     warning = page.locator(".process-step, .message-warning").filter(has_text="Waiting for your decision").first
+    warning.wait_for()
     if (header := warning.locator(".process-step-header")).count():
         header.click()  # as a step of a group it is folded
     warning.get_by_text(TRAP).first.wait_for()
@@ -118,7 +121,7 @@ def test_markup_in_a_message_and_a_command_is_text_wherever_the_hold_is_shown(
     page.get_by_text("nothing protects now").first.wait_for()
     client.toggle(True).ok()
 
-    assert page.locator("img[src='x']").count() == 0
+    expect(page.locator("img[src='x']")).to_have_count(0)
     assert page.title() != "owned"
     assert tab.errors == []
     recovery.decide(recovery.held(chat), "stop").ok()
@@ -156,8 +159,8 @@ def test_the_switch_of_a_running_plugin_says_why_it_stays_on(
 
     tab.see("Durable Execution stays on: 1 chat(s) are running. Wait or stop them, then switch it off.")
     tab.picture("stays-on")
-    assert page.get_by_text("Traceback").count() == 0
-    assert plugin.get_by_text("ON", exact=True).is_visible()
+    expect(page.get_by_text("Traceback")).to_have_count(0)
+    expect(plugin.get_by_text("ON", exact=True)).to_be_visible()
     assert recovery.status()["active"] is True
     effect.let_go()
     client.wait_answer(chat, "Recorded to the end.")

@@ -25,7 +25,7 @@ def test_a_plan_is_followed_changed_and_its_conflict_settled(client: Client, mod
     held.release()
     tab.see("Planned.")
     width = "document.querySelector('.rxp-body').getBoundingClientRect().width / document.querySelector('#progress-bar-box').clientWidth"
-    assert page.evaluate(width) > 0.9, "open it has a row of its own"
+    page.wait_for_function(f"{width} > 0.9")  # open it has a row of its own
     tab.picture("plan-open")
     model.script(replace(1, "build", "upload", "tell"), say("Added."))
     client.ask(chat, "Tell the team too")

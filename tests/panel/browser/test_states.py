@@ -72,7 +72,7 @@ def all_runs(panel: Panel, site: Site) -> None:
     panel.open()
     panel.one("#rx-tab-all").click()
     panel.one("#rx-card-run_done").wait_for()
-    expect(panel.one(".rx-badge").last).to_have_text(re.compile("Finished$"))
+    expect(panel.one(".rx-badge").last).to_have_text(re.compile(r"Finished\s*$"))
 
 
 def unreadable(panel: Panel, site: Site) -> None:
@@ -195,12 +195,12 @@ def what_will_happen(panel: Panel, site: Site) -> None:
     panel.choose("Start the step over")
     expect(panel.one(".rx-foreseen-row")).to_have_text(
         [
-            re.compile(r"Steps 1 to 3\s+The recorded result is used. Nothing runs.$"),
-            re.compile(r"Step 4\s+Shell or code · git push origin main\s+Runs again, once.$"),
+            re.compile(r"Steps 1 to 3\s+The recorded result is used. Nothing runs.\s*$"),
+            re.compile(r"Step 4\s+Shell or code · git push origin main\s+Runs again, once.\s*$"),
         ],
         use_inner_text=True,
     )
-    expect(panel.one(".rx-then")).to_have_text(re.compile("The run goes on with new steps.$"), use_inner_text=True)
+    expect(panel.one(".rx-then")).to_have_text(re.compile(r"The run goes on with new steps.\s*$"), use_inner_text=True)
     panel.one(".rx-preview").scroll_into_view_if_needed()
 
 
