@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from . import anchor, deliveries, jobs, queue, quiet, restarts
+from . import anchor, deliveries, jobs, model_calls, queue, quiet, restarts
 from .admission import already_shown
 
 
@@ -96,6 +96,7 @@ class Journaled:
             deliveries.hear(error)
             raise
 
+    request_failed = staticmethod(model_calls.request_failed)
     hear = staticmethod(deliveries.hear)
     check_silence = staticmethod(deliveries.check_silence)
 

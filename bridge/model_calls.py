@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from ..journal.modes import HOSTED_TOOLS
-from ..journal.records import Call, Outcome, Permission, Serve
-from . import deliveries, heartbeat, hosted, messages, outcomes, spending
+from ..journal.records import REQUESTS, Call, Outcome, Permission, Serve
+from . import deliveries, heartbeat, hosted, messages, outcomes, provider, spending
 from .bindings import Binding, bound, current_call, of_agent
 from .session import Session
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _KEY = "_durable_model"
 _TOOL_CALLS = ("function_call", "computer_call")
+_failed: ContextVar[list[Exception] | None] = ContextVar("durable_execution_failed_requests", default=None)
 _PROMPT_COPY = ("input_items", "raw")  # the whole prompt, and raw provider data
 
 
@@ -24,6 +26,8 @@ def turn_start(active: Activation, agent: Any) -> None:
     session = of_agent(agent)
     path = session.path_of(agent) if session is not None else None
     current_call.set((session.model_key(path), agent) if session is not None and path is not None else None)
+    if session is not None and path is not None:
+        provider.check(session, agent, path)
 
 
 async def call_start(active: Activation, data: dict[str, Any]) -> None:
@@ -57,6 +61,22 @@ async def call_start(active: Activation, data: dict[str, Any]) -> None:
         await _serve(session, agent, step.call, data)
     else:
         data[_KEY] = (binding, step.call, (agent.get_data("ctx_window") or {}).get("tokens"))
+        _failed.set([])
+
+
+def request_failed(error: Exception) -> None:
+    """The provider gave nothing for a request, inside a call: the host may send it again."""
+    failed = _failed.get()
+    if failed is not None:
+        failed.append(error)
+
+
+def _requests(error: Exception | None) -> dict[str, Any]:
+    """How often the provider was asked in the call that ends now. They count as one call, with the usage of its answer."""
+    failed = _failed.get() or []
+    _failed.set(None)
+    asked = len(failed) + (not failed or failed[-1] is not error)
+    return {REQUESTS: asked} if asked > 1 else {}
 
 
 async def call_end(active: Activation, data: dict[str, Any]) -> None:
@@ -70,6 +90,7 @@ async def call_end(active: Activation, data: dict[str, Any]) -> None:
         return  # we cut it off ourselves: that is not how the model answered
     outcome, value, extra = _outcome(session, data)
     _note_asked(session, call, data["result"] if outcome is Outcome.OK else None)
+    extra |= _requests(data["exception"])
     await session.finish(call, outcome, value, usage=_usage(outcome, value, prompt_tokens), extra=extra)
     try:
         await heartbeat.check(call.call_id)
@@ -115,6 +136,7 @@ async def _serve(session: Session, agent: Any, call: Call, data: dict[str, Any])
         return
     result = LLMResult.from_dict(call.value)
     _note_asked(session, call, result)
+    session.given_back.add(call.key.path)
     kwargs = data["kwargs"]
     deliveries.put_preview_back(agent.context, call)
     session.giving_back = True

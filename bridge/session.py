@@ -113,6 +113,7 @@ class Session:
     steps: dict[str, int] = field(default_factory=dict)
     tools: dict[str, int] = field(default_factory=dict)
     asked: dict[str, int] = field(default_factory=dict)  # how many calls the last answer asks for, by path
+    given_back: set[str] = field(default_factory=set)  # paths whose last answer came from its record
     messages: list[Message] = field(default_factory=list)
     sends: Sends = field(default_factory=Sends)  # replies through integrations
     giving_back: bool = False  # a recorded answer of the model is being drawn

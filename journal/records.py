@@ -139,6 +139,10 @@ class Run:
     """Retention took its records: that there was this run, and for which message, is all that is left."""
 
 
+REQUESTS = "requests"
+"""In the extra of a model call: how often the provider was asked in it, where that was more than once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One step of a run. `outcome` None means: begun, and no result saved."""

@@ -18,7 +18,7 @@ from .ids import RunId
 from .masking import Masker
 from .modes import DEFAULTS
 from .preview import Effect, Foreseen, Outlook
-from .records import Call, HoldReason, InputState, Outcome, Run, RunState
+from .records import REQUESTS, Call, HoldReason, InputState, Outcome, Run, RunState
 from .replay import KEY_UNTIL, idempotency_key
 from .store.base import Reader, Row
 from .texts import result_text, shown, summary
@@ -256,6 +256,8 @@ def _evidence(call: Call) -> list[dict[str, str]]:
         found.append({"what": "hidden values", "text": "A secret was left out and cannot be put back"})
     if call.attempts > 1:
         found.append({"what": "attempts", "text": f"Begun {call.attempts} times"})
+    if requests := call.extra.get(REQUESTS):
+        found.append({"what": "requests", "text": f"The provider was asked {requests} times in this call"})
     if call.abandoned:
         found.append({"what": "record", "text": "Kept, but not part of the run any more"})
     return found

@@ -140,7 +140,7 @@ class LiteLLMChatWrapper:
                         calls += delta.get("function_calls") or []
                 return response, reasoning, calls
             except Exception as error:
-                if response or reasoning or calls or not _is_transient(error) or attempts <= 0:
+                if response or reasoning or calls or not _is_transient_litellm_error(error) or attempts <= 0:
                     raise
                 attempts -= 1
                 await asyncio.sleep(RETRY_DELAY_SECONDS)
@@ -168,7 +168,7 @@ class LiteLLMChatWrapper:
             writer.close()
 
 
-def _is_transient(error: Exception) -> bool:
-    if isinstance(error, ModelError):
-        return error.status_code in (0, 408, 429) or error.status_code >= 500
-    return isinstance(error, ConnectionError)
+def _is_transient_litellm_error(exc: Exception) -> bool:
+    if isinstance(exc, ModelError):
+        return exc.status_code in (0, 408, 429) or exc.status_code >= 500
+    return isinstance(exc, ConnectionError)

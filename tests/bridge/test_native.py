@@ -172,3 +172,25 @@ def test_what_a_subordinate_knows_comes_back_when_its_call_was_saved_and_the_one
     assert world.effects() == ["start a", "end a", "start b"]
     remembering = next(request for request in model.requests("chat") if "do you remember" in told(request))
     assert told(remembering).count(A) == 1
+
+
+def test_a_native_parallel_and_the_call_after_it_are_each_done_once(world, model, gate):
+    """Killed while one of its jobs has ended and one hangs: the jobs are its children, and its answer's next call comes after them."""
+    jobs = [{"tool_name": "effect", "tool_args": {"arg": "a"}}, {"tool_name": "effect", "tool_args": {"arg": "b", "gate": str(gate)}}]
+    model.script(answer("all done"), when="effect c done", repeat=True)
+    model.script(native(("parallel", {"tool_calls": jobs}), effect("c")), when="please", repeat=True)
+    world.start()
+    chat = begin(world)
+    client = world.client()
+    client.wait(lambda: {"end a", "start b"} <= set(world.effects()), what="one job to end and one to hang")
+
+    world.restart()
+    panel = Panel(world.client())
+    (item,) = world.client().wait(panel.needs_you, what="the hung job on hold")
+    assert panel.decide(panel.run(item["run_id"]), "confirmed_completed", "looked", result_text=B).status == 200
+
+    assert ended(world, chat) == "completed"
+    assert sorted(world.effects()) == ["end a", "end c", "start a", "start b", "start c"]
+    assert len(model.requests("chat")) == 2
+    last = told(model.requests("chat")[-1])
+    assert [last.count(done) for done in (A, B, "effect c done")] == [1, 1, 1]

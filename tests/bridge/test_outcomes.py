@@ -96,6 +96,26 @@ def test_a_model_error_is_a_result_and_the_next_request_a_new_call(world, model,
     assert [c["status"] for c in calls(world, chat) if c["kind"] == "model"] == ["error", "saved"]
     assert len(model.requests("chat")) == 4
     assert "500" in last_words(model.requests("chat")[-1])
+    assert requests_of_models(world, chat) == [["The provider was asked 3 times in this call"], []]
+
+
+def test_what_was_asked_again_inside_one_call_is_one_call_with_one_usage(world, model):
+    model.script(error(503), error(429), use("effect", arg="a"), answer("all done"))
+    world.start(env=fault(world, "after:finish_call.tool:1"), inject=FAULTS)
+    chat = one_chat(world)
+    world.wait_dead()
+    world.start()
+
+    assert ended(world, chat) == "completed"
+    assert len(model.requests("chat")) == 4
+    assert requests_of_models(world, chat) == [["The provider was asked 3 times in this call"], []]
+    usage = (panel := Panel(world.client())).run(panel.all_runs()[0]["run_id"])["usage"]
+    assert (usage["calls"], usage["not_known"]) == (2, 0)
+
+
+def requests_of_models(world, chat):
+    models = [call for call in calls(world, chat) if call["kind"] == "model"]
+    return [[found["text"] for found in call["evidence"] if found["what"] == "requests"] for call in models]
 
 
 ODD = '''

@@ -244,6 +244,30 @@ def test_a_subordinate_goes_on_in_the_chat_that_it_had(world, model, gate):
     assert told(model) == [("success", "one done"), ("success", "two done")]
 
 
+def test_jobs_of_a_job_are_reused_or_held_one_by_one_and_reach_who_asked_for_them(world, model, gate):
+    world.start()
+    deep = [tool("deep one"), tool("deep two", gate=str(gate))]
+    model.script(answer("both are done below"), when="deep two done", repeat=True)
+    model.script(use("parallel", tool_calls=deep), when="sub one")
+    model.script(answer("all done"), when="both are done below", repeat=True)
+    model.script(use("parallel", tool_calls=[below("sub one"), tool("beside")]), when="please")
+    chat = begin(world)
+    client = world.client()
+    client.wait(lambda: {"end deep one", "start deep two", "end beside"} <= set(world.effects()), what="one deep job to hang")
+    asked = len(model.requests("chat"))
+
+    world.restart()
+    panel = Panel(world.client())
+    (item,) = world.client().wait(panel.needs_you, what="the deepest job on hold")
+    decide(world, panel.run(item["run_id"]), "confirmed_completed", result_text="effect deep two done")
+
+    assert ended(world, chat) == "completed"
+    assert sorted(world.effects()) == ["end beside", "end deep one", "start beside", "start deep one", "start deep two"]
+    assert len(model.requests("chat")) == asked + 2  # the subordinate's next step, and its parent's
+    assert told(model, -2) == [("success", "effect deep one done"), ("success", "effect deep two done")]
+    assert told(model) == [("success", "both are done below"), ("success", "effect beside done")]
+
+
 def test_a_subordinate_that_was_cut_off_in_its_model_call(world, model):
     world.start()
     model.script(use("effect", arg="one"), {**answer("late"), "gate": "never"}, when="sub one")

@@ -82,3 +82,47 @@ def test_what_a_provider_kept_for_the_dead_process_is_dropped_and_the_rest_stays
     file = world.chat_file(chat)
     assert file is not None
     assert file["agents"][0]["data"]["responses_state"] == {"kept": "yes"}
+
+
+KEEPER = '''
+"""Remembers each answer for the next request, as the host does for the Responses API."""
+
+from helpers.extension import Extension
+
+
+class Keeper(Extension):
+    def execute(self, **kwargs):
+        self.agent.data["responses_state"] = {"response_id": "resp-1", "response_ids": ["resp-1"]}
+'''
+WITNESS = """
+# Writes down what the next request would stand on.
+import os
+
+from helpers.extension import Extension
+
+
+class Witness(Extension):
+    async def execute(self, **kwargs):
+        state = self.agent.data.get("responses_state", {})
+        with open(os.environ["EFFECTS"] + ".asked", "a") as file:
+            file.write(f"{state.get('response_id')} {len(state.get('response_ids', []))}\\n")
+"""
+
+
+def test_after_an_answer_that_was_given_back_the_whole_prompt_is_sent(world, model, tmp_path):
+    """Its id comes back with it, so that the host can delete it with the chat; no request stands on it. The greeting is one, too."""
+    added, before = "_functions/agent/Agent/hist_add_ai_response/end/_50_keeper.py", "chat_model_call_before/_50_witness.py"
+    world.add_plugin("provider", {f"extensions/python/{added}": KEEPER, f"extensions/python/{before}": WITNESS})
+    model.script(use("effect", arg="a"), use("effect", arg="b"), use("effect", arg="c"), answer("all done"))
+    fault = {"FAULT": "after:finish_call.tool:2", "FAULT_MARK": str(tmp_path / "killed")}
+    world.start(env=fault, inject=FAULTS)
+    client = world.client()
+    chat = client.create_chat()
+    client.send(chat, "please")
+    world.wait_dead()
+
+    world.start()
+
+    assert ended(world, chat) == "completed"
+    asked = (world.effects_file.with_name(world.effects_file.name + ".asked")).read_text().splitlines()
+    assert asked == ["resp-1 1", "resp-1 1", "None 1", "None 1", "resp-1 1"]

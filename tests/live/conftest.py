@@ -1,7 +1,8 @@
 """Fixtures of the live suite, and its refusal to run on nothing.
 
 A module gets one host of its own: `HOST = "bare"` (no plugin), `"off"` (installed, disabled) or
-`"on"` (installed, enabled; the default) says which. Without A0_ROOT and A0_PYTHON nothing is
+`"on"` (installed, enabled; the default) says which. `RESPONSES = True` gives it a model that speaks the
+Responses protocol, and a host that uses it for its chats. Without A0_ROOT and A0_PYTHON nothing is
 skipped: the run ends with what it needs.
 """
 
@@ -63,8 +64,8 @@ def seed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def module_model() -> Iterator[ScriptedModel]:
-    model = ScriptedModel()
+def module_model(request: pytest.FixtureRequest) -> Iterator[ScriptedModel]:
+    model = ScriptedModel(responses=getattr(request.module, "RESPONSES", False))
     yield model
     model.close()
 
@@ -91,7 +92,8 @@ def make_host(seed: Path, module_model: ScriptedModel, tmp_path_factory: pytest.
     def make(kind: str) -> LiveHost:
         folder = tmp_path_factory.mktemp("host")
         python = Path(os.environ["A0_PYTHON"])
-        host = LiveHost(folder, seed=seed, python=python, model_url=module_model.url)
+        responses = module_model.provider is not None
+        host = LiveHost(folder, seed=seed, python=python, model_url=module_model.url, responses=responses)
         if kind != "bare":
             host.put_plugin(enabled=kind == "on")
         made.append(host)

@@ -20,7 +20,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-from .model import CHAT_MODEL, EMBEDDING_MODEL, UTILITY_MODEL
+from .model import CHAT_MODEL, EMBEDDING_MODEL, RESPONSES_MODEL, UTILITY_MODEL
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
@@ -45,7 +45,7 @@ def make_seed(root: Path, python: Path, folder: Path) -> Path:
 
 
 class LiveHost:
-    def __init__(self, folder: Path, *, seed: Path, python: Path, model_url: str) -> None:
+    def __init__(self, folder: Path, *, seed: Path, python: Path, model_url: str, responses: bool = False) -> None:
         self.folder = folder
         self.home = folder / "a0"
         self.work = folder / "work"
@@ -55,7 +55,7 @@ class LiveHost:
         self.port = _free_port()
         self.secret = f"no-key-{secrets.token_hex(8)}"  # a value that the host knows as secret
         self.starts = 0
-        self._python, self._model_url = python, model_url
+        self._python, self._model_url, self._responses = python, model_url, responses
         self._mark = f"live-{secrets.token_hex(8)}"
         self._process: subprocess.Popen[bytes] | None = None
         shutil.copytree(seed, self.home)
@@ -108,7 +108,7 @@ class LiveHost:
         (self.home / "usr" / ".env").write_text("".join(lines), encoding="utf-8")
         presets = plugins / "_model_config" / "presets.yaml"
         presets.parent.mkdir(parents=True, exist_ok=True)
-        presets.write_text(_presets(self._model_url), encoding="utf-8")
+        presets.write_text(_presets(self._model_url, responses=self._responses), encoding="utf-8")
 
     def digests(self) -> dict[str, str]:
         """SHA-256 of every file of the copy outside the places where the host may write."""
@@ -286,12 +286,14 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copy2(source, target)
 
 
-def _presets(model_url: str) -> str:
+def _presets(model_url: str, *, responses: bool) -> str:
     def slot(kind: str, name: str) -> str:
         lines = [f"  {kind}:", "    provider: other", f"    name: {name}", f"    api_base: {model_url}"]
         return "\n".join(lines) + "\n"
 
-    chat = slot("chat", CHAT_MODEL) + "    ctx_length: 100000\n"
+    chat = slot("chat", RESPONSES_MODEL if responses else CHAT_MODEL) + "    ctx_length: 100000\n"
+    if responses:
+        chat += "    kwargs:\n      a0_api_mode: responses\n"
     return "- name: Default\n" + chat + slot("utility", UTILITY_MODEL) + slot("embedding", f"openai/{EMBEDDING_MODEL}")
 
 

@@ -1,4 +1,4 @@
-"""A scripted model on loopback, speaking the chat-completions protocol.
+"""A scripted model on loopback, speaking the chat-completions protocol, and the Responses protocol where a module asks for it.
 
 Owns what the agent is told and the record of everything that it asked. Chat turns take their
 answers from one queue; naming, memory and other background calls are answered by a rule.
@@ -16,7 +16,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from . import provider
+
 CHAT_MODEL = "live-chat"
+RESPONSES_MODEL = "gpt-4.1"  # the host streams such answers only from a model whose name it knows
 UTILITY_MODEL = "live-utility"
 EMBEDDING_MODEL = "live-embedding"
 WAIT = 60.0
@@ -47,6 +50,7 @@ class Answer:
     hold_after: int | None = None  # characters that are sent before the answer waits for release()
     piece: int = 64
     pause: float = 0.0  # seconds between two pieces
+    calls: tuple[str, ...] = ()  # native calls after the text, each given as the text that asks for the same tool
     arrived: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
 
@@ -83,13 +87,14 @@ class Asked:
 
 
 class ScriptedModel:
-    def __init__(self, *, keep: bool = True) -> None:
+    def __init__(self, *, keep: bool = True, responses: bool = False) -> None:
         self._changed = threading.Condition()
         self._queue: list[Answer] = []
         self._asked: list[Asked] = []
         self._held: list[Answer] = []
         self._keep = keep
         self.default: Callable[[Asked], str] | None = None
+        self.provider = provider.Provider() if responses else None
         self.unscripted: list[Asked] = []
         self.chat_names: dict[str, str] = {}  # a text of the conversation, and what such a chat is called
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -216,6 +221,8 @@ def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
             if self.path.endswith("/embeddings"):
                 model.record("embedding", {"count": len(body["input"])})
                 return self._send_embeddings(body)
+            if self.path.endswith("/responses") and model.provider is not None:
+                return self._respond(model.provider, body)
             if not self.path.endswith("/chat/completions"):
                 return self._send_json(404, {"error": {"message": "not here"}})
             asked = model.record("main" if CHAT_MODEL in body["model"] else "utility", body)
@@ -229,16 +236,39 @@ def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
             return self._send_json(200, _frame(asked, "chat.completion", choice) | {"usage": _USAGE})
 
+        def _respond(self, kept: provider.Provider, body: dict[str, Any]) -> None:
+            try:
+                seen = kept.seen(body)
+            except provider.Refused as refused:
+                model.record("refused", body)
+                return self._send_json(400, refused.body)
+            asked = model.record("main", body | {"messages": provider.messages(seen)})
+            answer = model.answer_for(asked)
+            if answer.status != 200:
+                return self._send_json(answer.status, {"error": {"message": answer.text}})
+            items = provider.output(asked.number, answer.text, answer.calls)
+            kept.keep(f"resp_{asked.number}", [*seen, *items])
+            self._wait(answer)
+            if not body.get("stream"):
+                return self._send_json(200, provider.response(asked.number, body, items))
+            self._begin_stream()
+            for event in provider.events(asked.number, body, items, answer.piece):
+                self._event(event)
+            self.close_connection = True
+
         def _wait(self, answer: Answer) -> None:
             if answer.hold_after is not None:
                 answer.arrived.set()
                 answer.released.wait()
 
-        def _stream(self, asked: Asked, answer: Answer) -> None:
+        def _begin_stream(self) -> None:
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Connection", "close")
             self.end_headers()
+
+        def _stream(self, asked: Asked, answer: Answer) -> None:
+            self._begin_stream()
             held = len(answer.text) if answer.hold_after is None else answer.hold_after
             self._pieces(asked, answer, answer.text[:held])
             self._wait(answer)
