@@ -253,7 +253,11 @@ def test_jobs_of_a_job_are_reused_or_held_one_by_one_and_reach_who_asked_for_the
     model.script(use("parallel", tool_calls=[below("sub one"), tool("beside")]), when="please")
     chat = begin(world)
     client = world.client()
-    client.wait(lambda: {"end deep one", "start deep two", "end beside"} <= set(world.effects()), what="one deep job to hang")
+    wait_children(world, chat, "running", "completed")
+    worker = root(world, chat)["children"][0]["run_id"]
+    deep_states = ["completed", "running"]
+    client.wait(lambda: [each["state"] for each in Panel(client).run(worker)["children"]] == deep_states, what="one deep job to end")
+    client.wait(lambda: "start deep two" in world.effects(), what="the other one to start")
     asked = len(model.requests("chat"))
 
     world.restart()
