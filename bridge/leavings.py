@@ -9,21 +9,21 @@ from __future__ import annotations
 from typing import Any
 
 from ..journal.codec import Opaque, encode
-from .projection import REBUILT_BY_HOST
+from .projection import lasting
 
 Stamp = dict[str, dict[str, bytes]]
 
 
 def stamp(agent: Any) -> Stamp:
     """The data as it is now, comparable later."""
-    return {place: {key: encode(value) for key, value in _lasting(data)} for place, data in _places(agent).items()}
+    return {place: {key: encode(value) for key, value in lasting(data)} for place, data in _places(agent).items()}
 
 
 def since(agent: Any, before: Stamp) -> dict[str, Any]:
     """What changed: new values by place and key, and the keys that are gone. Empty where nothing did."""
     changed: dict[str, Any] = {}
     for place, data in _places(agent).items():
-        old, now = before[place], dict(_lasting(data))
+        old, now = before[place], dict(lasting(data))
         new = {key: value for key, value in now.items() if encode(value) != old.get(key)}
         gone = [key for key in old if key not in now]
         if new or gone:
@@ -43,7 +43,3 @@ def put_back(agent: Any, changed: dict[str, Any]) -> None:
 
 def _places(agent: Any) -> dict[str, dict[str, Any]]:
     return {"chat": agent.context.data, "agent": agent.data}
-
-
-def _lasting(data: dict[str, Any]) -> list[tuple[str, Any]]:
-    return [(key, value) for key, value in list(data.items()) if not key.startswith("_") and key not in REBUILT_BY_HOST]

@@ -264,8 +264,13 @@ def rebuild(point: Point) -> Any:
     return ctx
 
 
+def lasting(data: dict[str, Any]) -> list[tuple[str, Any]]:
+    """What a checkpoint keeps of the data of a chat or an agent: not what the host calls its own, or makes anew."""
+    return [(key, value) for key, value in list(data.items()) if not key.startswith("_") and key not in REBUILT_BY_HOST]
+
+
 def _values(pack: Pack, data: dict[str, Any]) -> dict[str, Digest]:
-    return {key: pack.put(value) for key, value in list(data.items()) if not key.startswith("_") and key not in REBUILT_BY_HOST}
+    return {key: pack.put(value) for key, value in lasting(data)}
 
 
 def _loaded_values(tree: Tree, digests: dict[str, Digest]) -> dict[str, Any]:

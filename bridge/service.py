@@ -69,12 +69,12 @@ class Service:
     def recovery_list(self, tab: str, cursor: str | None, query: str = "") -> dict[str, Any]:
         listing = self._active.journal.listing(tab, cursor, Search(query, _chats_named(query)))
         for item in listing["items"]:
-            self._name(item)
+            self._name(item, "title")
         return listing
 
     def recovery_run(self, run_id: str) -> dict[str, Any]:
         view = self._active.journal.run_view(run_id)
-        self._name(view["run"])
+        self._name(view["run"], "title")
         view["restore"] = self._restore(view["run"])
         return view
 
@@ -153,7 +153,7 @@ class Service:
     def documents_list(self, cursor: str | None) -> dict[str, Any]:
         listing = self._active.journal.documents_listing(cursor)
         for item in listing["items"]:
-            self._name_chat(item)
+            self._name(item, "chat_title")
         return listing
 
     def document_read(self, document_id: str | None = None, chat_id: str | None = None, kind: str = "plan") -> dict[str, Any]:
@@ -163,7 +163,7 @@ class Service:
             view = self._active.journal.chat_document_view(chat_id, kind)
         else:
             raise UnknownDocument("")
-        self._name_chat(view["document"])
+        self._name(view["document"], "chat_title")
         return view
 
     def document_save(self, chat_id: str, kind: str, expected_revision: int, value: dict[str, Any]) -> dict[str, Any]:
@@ -185,16 +185,6 @@ class Service:
         documents.tell(self._active, view["document"]["chat_id"])
         return view
 
-    def _name_chat(self, item: dict[str, Any]) -> None:
-        """The name under which the person knows the chat, where it is still there."""
-        from agent import AgentContext
-
-        ctx = AgentContext.get(item["chat_id"])
-        item["chat_exists"] = ctx is not None
-        item.setdefault("chat_title", "")
-        if ctx is not None and ctx.name:
-            item["chat_title"] = self._active.journal.masker.text(ctx.name)
-
     def suspend(self, action: str, origin: str) -> dict[str, Any]:
         """Put everything aside for a restart, or take that back; answers at once, `status` says how far it is."""
         if action == "resume":
@@ -206,11 +196,12 @@ class Service:
         self._active.on_release(run)
         return self.recovery_run(run.run_id)
 
-    def _name(self, item: dict[str, Any]) -> None:
-        """A chat gets its name later than its run: show the one that the person knows."""
+    def _name(self, item: dict[str, Any], field: str) -> None:
+        """The name under which the person knows the chat, where it is still there: a chat gets it later than its run."""
         from agent import AgentContext
 
         ctx = AgentContext.get(item["chat_id"])
         item["chat_exists"] = ctx is not None
+        item.setdefault(field, "")
         if ctx is not None and ctx.name:
-            item["title"] = self._active.journal.masker.text(ctx.name)
+            item[field] = self._active.journal.masker.text(ctx.name)
