@@ -18,7 +18,6 @@ from .session import Child, Phase, Session
 if TYPE_CHECKING:
     from .activation import Activation
 
-SUBORDINATE = "call_subordinate"
 NO_PARENT = "The chat whose step started this job is gone. Nothing was brought back."
 
 
@@ -44,7 +43,7 @@ def take_up(active: Activation, run: Run) -> Session:
     session = active.children[run.run_id]
     next_ = Restart() if run.state is RunState.HELD else _next(active, session, run)
     if next_.ends:
-        end(active, session, journal.stop_run(run.run_id, "on_restart: off", stopping.ENDED_BY_SETTING).result(waiting.PATIENT_S))
+        end(active, session, stopping.by_setting(active, run.run_id))
         return session
     settled = journal.settle(run.run_id, next_.hold).result(waiting.PATIENT_S)
     if settled.state is RunState.HELD:

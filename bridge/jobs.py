@@ -17,7 +17,7 @@ from ..journal.errors import JournalError
 from ..journal.records import ChildOrder, Run, RunState
 from . import children, launching, notify, turns, waiting
 from .bindings import Binding, bound, of_agent, starting_call
-from .children import SUBORDINATE
+from .policies import SUBORDINATE
 from .projection import RECORDED_JOBS
 from .session import Child, Phase, Session
 

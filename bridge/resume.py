@@ -91,8 +91,7 @@ def _end(active: Activation, session: Session) -> Session:
     ctx = session.context()
     if ctx is not None:
         stopping.tell(active, session, ctx, None, from_point=not active.live, note=stopping.ENDED_BY_SETTING)
-    ended = active.journal.stop_run(session.run.run_id, "on_restart: off", stopping.ENDED_BY_SETTING).result(waiting.PATIENT_S)
-    session.end(ended, "stopped", stopping.ENDED_BY_SETTING)
+    session.end(stopping.by_setting(active, session.run.run_id), "stopped", stopping.ENDED_BY_SETTING)
     return session
 
 

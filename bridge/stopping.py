@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..journal.decisions import RESTORABLE
 from ..journal.errors import Corrupt
+from ..journal.ids import RunId
 from ..journal.records import Call, CallKind, Hold, HoldReason, Outcome, Run
-from . import agents, messages, notify, policies, restoring, standing
+from . import agents, messages, notify, policies, restoring, standing, waiting
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -54,6 +55,11 @@ def tell(active: Activation, session: Session, ctx: Any, hold: Hold | None, *, f
     if touched:
         persist_chat.save_tmp_chat(ctx)
     notify.refresh()
+
+
+def by_setting(active: Activation, run_id: RunId) -> Run:
+    """The mode `off`: a restart ends the run, recorded as what it is."""
+    return active.journal.stop_run(run_id, "on_restart: off", ENDED_BY_SETTING).result(waiting.PATIENT_S)
 
 
 def end_task(ctx: Any) -> None:
