@@ -5,10 +5,11 @@ Whichever way a turn comes in, it begins here. An admission that was answered wi
 
 from __future__ import annotations
 
+import contextlib
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from ..journal.errors import CommitTimeout
+from ..journal.errors import CommitTimeout, JournalError
 from ..journal.records import Admitted, ResumePoint, Run, RunState
 from ..journal.recovery import Cut
 from . import agents, notify, settings, suspension, waiting
@@ -60,7 +61,8 @@ def put_by(active: Activation, session: Session) -> None:
     run = session.run
     cut = Cut(active.suspension.by if active.suspension else "")
     future = active.journal.suspend_run(run.run_id, run.token, lambda call: call.permission, cut)
-    session.run = waiting.commit(future)
+    with contextlib.suppress(JournalError):  # the message is recorded: without this its run goes on like after a crash
+        session.run = waiting.commit(future)
     suspension.put_by(session)
 
 

@@ -252,3 +252,27 @@ active.journal.hold_run = slow
 
     assert "not taken in" not in reply
     gate.touch()
+
+
+def test_a_message_that_came_while_suspended_counts_also_where_only_its_putting_aside_is_refused(
+    world: World, model: Model, inside: Any
+) -> None:
+    model.script(answer("all done"), when=TEXT, repeat=True)
+    world.start()
+    client = world.client()
+    chat = client.create_chat()
+    suspend(world)
+    wait_suspended(world)
+    inside("""
+def refused(*args, **more):
+    recovery.suspend = real_suspend
+    raise StoreLocked()
+recovery.suspend = refused
+""")
+
+    reply = client.call("message", {"text": TEXT, "context": chat, "message_id": "m1"})
+
+    assert reply["suspended"] is True
+    suspend(world, "resume")
+    assert ended(world, chat) == "completed"
+    assert len(model.requests("chat")) == 1
