@@ -6,6 +6,7 @@ conversation that is kept, and the new input.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from .provider import USAGE
 from .recovery import NOTE, Recovery
 
 RESPONSES = True
+DIES = Path(__file__).parent / "inject" / "die_after_tool.py"
 PLEASE = "PLEASE-DO-THEM"
 WORDS = "I will do them now."
 
@@ -112,6 +114,25 @@ def test_killed_in_the_second_of_two_native_calls(
     last = model.main[-1]
     assert last.body.get("previous_response_id") is None
     assert order(last, PLEASE, WORDS, "tool_result", NOTE) == [PLEASE, WORDS, "tool_result", "tool_result", NOTE]
+
+
+def test_killed_between_two_native_calls_the_turn_goes_on_by_itself(
+    host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, make_effect: Any
+) -> None:
+    first, second = make_effect("first"), make_effect("second")
+    host.kill()
+    host.start(inject=DIES, env={"DIED": str(host.folder / "died")})
+    model.script(Answer(WORDS, calls=(first.once(), second.once())), say("Both are done."))
+    chat = begin(client)
+    host.wait_dead()
+    assert (first.lines, second.lines, len(model.main)) == (["first"], [], 1)
+    host.start()
+    client.wait_answer(chat, "Both are done.")
+
+    assert (first.lines, second.lines, len(model.main), refused(model)) == (["first"], ["second"], 2, [])
+    last = model.main[-1]
+    assert last.body.get("previous_response_id") is None
+    assert order(last, PLEASE, WORDS, "tool_result") == [PLEASE, WORDS, "tool_result", "tool_result"]
 
 
 def test_without_a_kill_the_provider_keeps_the_conversation(
