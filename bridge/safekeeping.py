@@ -95,6 +95,12 @@ def view(active: Activation, status: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def newest() -> str | None:
+    """Where the newest backup that can be used lies, for a person whose saved state cannot be read."""
+    usable = [each for each in backup.list_all(paths.data_folder()) if each.manifest is not None and not each.problem]
+    return str(usable[0].path) if usable else None
+
+
 def _health(status: dict[str, Any], copies: list[Backup], checkup: dict[str, Any]) -> dict[str, str]:
     """One line that a person understands; the worst of what is known."""
     for problem in _stopped(status):

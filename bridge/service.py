@@ -8,7 +8,7 @@ from ..journal.decisions import RESTORABLE
 from ..journal.documents import Way, Writer
 from ..journal.errors import AckMissing, JournalError, RunEnded, ShownChanged, StaleVersion, UnknownDocument
 from ..journal.listing import Search
-from ..journal.records import Choice, Decision, Run, RunState, Selection
+from ..journal.records import Choice, Decision, HoldReason, Run, RunState, Selection
 from ..journal.selections import Offer
 from . import documents, edition, notify, restoring, safekeeping, suspension, turns, waiting
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _RESTORABLE = {reason.value for reason in RESTORABLE}
+_UNREADABLE = HoldReason.CHECKPOINT_CORRUPT.value
 _NOTHING = {"id": "", "title": "Go back to a saved state", "preview": "", "digest": "", "at": 0, "allowed": False}
 _NOTHING |= {"needs_note": False, "needs_ack": False, "ends_run": False}
 
@@ -27,6 +28,11 @@ def _chats_named(query: str) -> tuple[str, ...]:
 
     words = query.strip().casefold()
     return tuple(ctx.id for ctx in AgentContext.all() if words and words in (ctx.name or "").casefold())
+
+
+def _reason(run: dict[str, Any]) -> str:
+    """The code of what it is held for; empty where it is not held."""
+    return str(run["reason"]["code"]) if run["state"] == RunState.HELD.value else ""
 
 
 def _offered(offer: Offer) -> dict[str, Any]:
@@ -76,11 +82,12 @@ class Service:
         view = self._active.journal.run_view(run_id)
         self._name(view["run"], "title")
         view["restore"] = self._restore(view["run"])
+        view["backup"] = safekeeping.newest() if _reason(view["run"]) == _UNREADABLE else None
         return view
 
     def _restore(self, run: dict[str, Any]) -> list[dict[str, Any]]:
         """The states to go on from, where that is what a person is asked."""
-        if run["state"] != "held" or run["reason"]["code"] not in _RESTORABLE:
+        if _reason(run) not in _RESTORABLE:
             return []
         found, why = self._active.journal.restore_offers(run["run_id"], restoring.usable(self._active, run["run_id"]))
         if not found:

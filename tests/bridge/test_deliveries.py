@@ -131,7 +131,7 @@ def test_an_error_that_proves_nothing_is_held_also_where_the_host_swallows_it(wo
     assert deliveries(world, chat)[0]["outcome"] == "confirmed"
 
 
-@pytest.mark.parametrize("moment", ["after:finish_call.delivery:1", *thorough("", "after:keep_input:1")])
+@pytest.mark.parametrize("moment", ["after:keep_input:1", *thorough("", "after:finish_call.delivery:1")])
 def test_a_refusal_is_an_answer_and_the_model_is_told_once(world, model, moment):
     model.script(answer("all done"), answer("second try"))
     world.start(env=fault(world, moment), inject=FAULTS if moment else None)

@@ -10,7 +10,7 @@ import pytest
 from refhost.model import answer, use
 from tests.support.behind import NEIGHBOUR, chats, do, go_on, on_again, use_while_off
 from tests.support.scenes import begin_effect, calls, ended, hold_in_effect, script_effect
-from tests.support.story import Panel
+from tests.support.story import API, Panel
 
 
 @pytest.fixture
@@ -239,6 +239,9 @@ def test_with_an_older_state_the_saved_steps_are_served_and_nothing_happens_twic
     detail = panel.wait_held(chat)
     assert detail["run"]["reason"]["code"] == "checkpoint_corrupt"
     assert [offer["needs_ack"] for offer in detail["restore"]] == [False, False]
+    assert detail["backup"] is None
+    made = world.client().call(API + "backup_make")
+    assert panel.run(detail["run"]["run_id"])["backup"] == str(world.data_folder / "backups" / made["made"])
 
     assert panel.restore(detail, "Go back").status == 200
     go_on(world, chat)

@@ -145,6 +145,7 @@ def view(which: dict[str, Any], calls: list[dict[str, Any]], **more: Any) -> dic
         "recorded": [],
         "messages": [],
         "processes": [],
+        "backup": None,
         "events": [{"at": which["created_at"], "text": "admitted"}, {"at": which["since"], "text": which["state"]}],
         "checked_at": NOW,
         **more,
@@ -187,7 +188,8 @@ def two_unknown() -> dict[str, Any]:
 
 def corrupt() -> dict[str, Any]:
     which = run("run_corrupt", "Read the invoices", code="checkpoint_corrupt", version=4, ago=900)
-    return view(which, [call(1, "", kind="model"), call(2, "document_query", "invoice.pdf")])
+    found = view(which, [call(1, "", kind="model"), call(2, "document_query", "invoice.pdf")])
+    return {**found, "backup": "/a0/usr/plugin_data/durable_execution/backups/20261128T090000Z-b1b1b1"}
 
 
 def state(selection: str, title: str, preview: str, *, needs_ack: bool = False) -> dict[str, Any]:
