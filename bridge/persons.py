@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from ..journal.errors import JournalError
+from ..journal.errors import JournalError, RunEnded
 from ..journal.records import HoldReason, RunState
 from . import children, jobs, notify, programs, waiting
 from .session import Phase, Session
@@ -116,6 +116,8 @@ def _file_vanished(session: Session) -> bool:
 def _stop_by_person(active: Activation, session: Session, what: str, data: dict[str, Any]) -> None:
     try:
         run = waiting.commit(active.journal.stop_run(session.run.run_id, f"person: {what}"))
+    except RunEnded:
+        return  # a moment ago: nothing of it is left to stop
     except JournalError as error:
         data["exception"] = notify.stopped(f"Nothing was changed: the journal could not record it. {error}")
         return

@@ -276,3 +276,28 @@ recovery.suspend = refused
     suspend(world, "resume")
     assert ended(world, chat) == "completed"
     assert len(model.requests("chat")) == 1
+
+
+def test_a_chat_can_be_deleted_in_the_moment_in_which_its_turn_ends(world: World, model: Model, inside: Any, gate: Path) -> None:
+    """The journal has its end already, and this process does not know it yet: there is nothing left to stop."""
+    model.script(answer("all done"))
+    world.start()
+    client = world.client()
+    chat = client.create_chat()
+    inside(f"""
+real_end = session.Session.end
+def late(self, *args):
+    session.Session.end = real_end
+    while not Path({str(gate)!r}).exists():
+        time.sleep(0.02)
+    real_end(self, *args)
+session.Session.end = late
+""")
+    client.send(chat, TEXT)
+    client.wait(lambda: [run["state"] for run in Panel(client).all_runs()] == ["completed"], what="the recorded end")
+
+    client.remove(chat)
+    gate.touch()
+
+    assert [run["state"] for run in Panel(client).all_runs()] == ["completed"]
+    assert world.chat_file(chat) is None
