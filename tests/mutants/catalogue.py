@@ -892,11 +892,11 @@ MUTANTS = (
     ),
     # -- ways into a turn -----------------------------------------------------------------------
     Mutant(
-        "a time of a task is started again if the list forgot it",
+        "which times of a task were taken in is forgotten",
         "bridge/tasks.py",
         "    return any(active.journal.find_input(chat, occurrence.input_id, {}) for chat in (chat_id, occurrence.own_chat))\n",
         "    return False\n",
-        (SCHEDULED + "::test_a_time_that_was_taken_in_is_not_started_again_if_the_list_forgot_it",),
+        (SCHEDULED + "::test_a_task_that_was_cut_off_waits_idle_and_goes_on_after_the_decision",),
     ),
     Mutant(
         "a task that was cut off stays running",
