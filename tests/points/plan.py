@@ -21,9 +21,10 @@ def unknown(passages: Iterable[str]) -> set[str]:
 
 
 def singles(story: Story, trace: list[str]) -> list[Case]:
-    """One case for each passage of the first story and of the richest; elsewhere the first and the last of each point.
+    """One case for each passage of the first story and of the richest; elsewhere one of each point.
 
-    What comes before the first message is explored by the first story alone.
+    A point that is passed several times there is hit at its first or at its last passage, by turns, so that over the
+    stories it is hit at both. What comes before the first message is explored by the first story alone.
     """
     passages = [passage for passage in trace if not passage.startswith(IN_PAUSES) or passage.endswith(":1")]
     if story.only:
@@ -31,8 +32,10 @@ def singles(story: Story, trace: list[str]) -> list[Case]:
     elif "admit.asked:1" in trace:
         passages = passages[passages.index("admit.asked:1") :]
     if story.name not in (RICHEST, next(iter(STORIES))):
-        ends = [*{name_of(p): p for p in reversed(passages)}.values(), *{name_of(p): p for p in passages}.values()]
-        passages = [passage for passage in passages if passage in ends]
+        firsts, lasts = {name_of(p): p for p in reversed(passages)}, {name_of(p): p for p in passages}
+        turn = [*STORIES].index(story.name)
+        chosen = {(firsts, lasts)[(turn + place) % 2][name] for place, name in enumerate(lasts)}
+        passages = [passage for passage in passages if passage in chosen]
     return [Case(story.name, (passage,)) for passage in passages]
 
 
