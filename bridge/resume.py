@@ -190,7 +190,7 @@ def _complete_chats(active: Activation) -> None:
 
     for run in (*active.journal.ended_in_last_boot(), *active.journal.stops_untold()):
         ctx = AgentContext.get(run.chat_id)
-        if ctx is None or run.chat_id in active.sessions:
+        if run.chat_id in active.sessions or (ctx is None and run.state is not RunState.STOPPED):
             continue
         match active.journal.begin_completion(run.run_id).result(waiting.PATIENT_S):
             case Completion.DUE:
@@ -200,7 +200,7 @@ def _complete_chats(active: Activation) -> None:
                 notify.write("A chat was not completed from its record: Agent Zero ended three times meanwhile. It stays as it is.")
 
 
-def _complete(active: Activation, run: Run, ctx: Any) -> None:
+def _complete(active: Activation, run: Run, ctx: Any | None) -> None:
     """A finished run's checkpoint is no authority over a chat that the host has: what goes wrong leaves the chat as it is."""
     try:
         session = Session(active, run, active.projector(run.chat_id), phase=Phase.ENDED)
@@ -214,13 +214,18 @@ def _complete(active: Activation, run: Run, ctx: Any) -> None:
         notify.write(f"A chat was not completed from its record ({type(error).__name__}). It stays as the host has it.")
 
 
-def _tell_stop(active: Activation, session: Session, ctx: Any) -> None:
-    """A person's Stop counts also where the process ended before the chat was told: the next request must know what is unknown."""
+def _tell_stop(active: Activation, session: Session, ctx: Any | None) -> None:
+    """A person's Stop counts also where the process ended before the chat was told: the next request must know what is unknown.
+
+    A chat that the host had no file of yet went with the process and comes back; one that is missing otherwise was deleted.
+    """
     run = session.run
-    if stopping.is_told(ctx, run):
+    if ctx is not None and stopping.is_told(ctx, run):
         return
     known = [Message.of(item) for item in active.journal.inputs(run.run_id)]
     point = point_of(active, run)
+    if ctx is None and (point.saved or point.is_background):
+        return
     session.messages = list(known)  # what waited is shown: a person may still send it
     as_recorded = standing.problem(ctx, point, run, known, active.journal.calls(run.run_id)) is None
     if as_recorded:

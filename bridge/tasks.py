@@ -43,15 +43,19 @@ class Occurrence:
 
 
 def of_message(active: Activation, chat_id: str, message: Any, *, by_clock: bool) -> tuple[Any, Occurrence] | None:
-    """The running task whose turn begins with this message, and the occurrence; None if no task claims it."""
+    """The running task whose turn begins with this message, and the occurrence; None if no task claims it.
+
+    Of tasks that say the same in one chat it is one whose time is not at work yet; where all are, a time is started again.
+    """
     from helpers.task_scheduler import TaskScheduler
 
     at_work = {session.run.input_id for session in active.sessions.values()}
-    for task in TaskScheduler.get().get_tasks_by_context_id(chat_id, only_running=True):
-        occurrence = Occurrence(task.uuid, task.name, _moment(task, by_clock=by_clock))
-        if task.prompt in message.message and message.system_message == [task.system_prompt] and occurrence.input_id not in at_work:
-            return task, occurrence
-    return None
+    found = [
+        (task, Occurrence(task.uuid, task.name, _moment(task, by_clock=by_clock)))
+        for task in TaskScheduler.get().get_tasks_by_context_id(chat_id, only_running=True)
+        if task.prompt in message.message and message.system_message == [task.system_prompt]
+    ]
+    return min(found, key=lambda claim: claim[1].input_id in at_work, default=None)
 
 
 def _moment(task: Any, *, by_clock: bool) -> str:

@@ -156,6 +156,26 @@ def test_a_time_that_was_taken_in_is_not_started_again_if_the_list_forgot_it(wor
     assert [run["state"] for run in runs(client)] == ["completed"]
 
 
+def test_nor_is_it_while_its_own_turn_still_waits(world, model, gate):
+    _, task = held_in_the_effect(world, model, gate, minutes_ago(5))
+    world.kill()
+    file = world.usr / "scheduler" / "tasks.json"
+    (item,) = json.loads(file.read_text())
+    item["plan"] = {"todo": item["plan"]["done"], "done": []}
+    file.write_text(json.dumps([item]))
+
+    world.start(env=QUICK)
+    client = world.client()
+    wait_task(client, task, done=1)
+
+    client.wait_log(task, "info", "already taken in")
+    shown = client.logs(task)
+    assert sum(entry["type"] == "user" for entry in shown) == 1
+    assert [entry["content"] for entry in shown if entry["type"] == "error"] == []
+    assert world.effects() == ["start a"]
+    assert [run["state"] for run in runs(client)] == ["held"]
+
+
 @pytest.mark.parametrize("recorded", [True, *thorough(False)])
 def test_a_task_that_was_about_to_start_is_started_after_the_crash_if_it_is_sure_that_nothing_of_it_ran(world, model, recorded):
     model.script(answer("work done"), repeat=True)

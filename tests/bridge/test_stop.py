@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from refhost.client import Reply
-from refhost.model import Model, answer, prose, use, with_
+from refhost.model import Model, answer, prose, raw, use, with_
 from refhost.world import World
 from tests.support.scenes import Saying, begin_effect, ended, script_effect
-from tests.support.story import API, Panel
+from tests.support.story import API, FAULTS, Panel
 
 
 def stop(world: World, **about: str) -> Reply:
@@ -54,6 +55,29 @@ def test_stop_in_a_tool_ends_it_at_once_and_names_it_to_the_next_turn(world: Wor
     assert "It is unknown whether these steps happened" in prompts(model, 1)
     assert prompts(model, 1).count("please") == 1
     assert world.effects() == ["start a"]
+
+
+def test_a_stop_before_the_chat_ever_had_a_file_brings_the_chat_back_with_what_is_unknown(world: World, model: Model, gate: Path) -> None:
+    """Killed between the recorded Stop and the telling of it: the message, and what nobody knows, are not lost with the process."""
+    script_effect(model, gate)
+    model.script(raw("A name", gate="never"), kind="utility")  # the host saves a chat when it has found a name for it
+    world.start(env={"FAULT": "after:decide.stop:1", "FAULT_MARK": str(world.folder / "killed")}, inject=FAULTS)
+    chat = begin_effect(world)
+    assert world.chat_file(chat) is None
+    with contextlib.suppress(OSError):
+        stop(world, chat_id=chat)
+    world.wait_dead()
+    model.clear()
+    model.script(answer("still here"), when="are you there")
+
+    world.start()
+
+    client = world.client()
+    assert [item["content"] for item in client.logs(chat) if item["type"] == "user"] == ["please"]
+    assert client.say(chat, "are you there") == "still here"
+    assert "It is unknown whether these steps happened" in prompts(model, 1)
+    client.remove(chat)
+    assert world.restart().client().logs(chat) == []
 
 
 def test_stop_in_a_stream_lets_the_caller_go(world: World, model: Model) -> None:

@@ -636,6 +636,8 @@ STORIES: dict[str, Story] = {
                 Step("resume", is_put_aside, lambda play: play.client.call(API + "suspend", {"action": "resume"})),
             ),
             ((TEXT,), *A_ONCE),
+            # whether the step's resume point is written before all is put aside decides what is served afterwards
+            only=("suspend", "launch", "claim", "begin_call", "finish_call", "effect", "close_run"),
         ),
         Story(
             "cut",
