@@ -47,14 +47,15 @@ def recovery_points(trace: list[str]) -> list[str]:
 def pairs(recoveries: Mapping[str, list[str]]) -> list[Case]:
     """Every point of the richest story with every point of the recovery that follows it.
 
-    `recoveries` has the trace of the life after each kill. A point that is passed several times takes turns among its
-    passages, so that each of them is followed by a part of the recovery points and the point by all of them.
+    `recoveries` has the trace of the life after each kill. What leaves the same record takes turns: the passages of a
+    point that is passed several times, and the moments of a write before its commit, and those after it. So each of them
+    is followed by a part of the recovery points and all of them together by each.
     """
-    by_point: dict[str, list[str]] = {}
+    alike: dict[str, list[str]] = {}
     for passage in recoveries:
-        by_point.setdefault(name_of(passage), []).append(passage)
+        alike.setdefault(_side(name_of(passage)), []).append(passage)
     found = []
-    for passages in by_point.values():
+    for passages in alike.values():
         seconds: dict[str, list[str]] = {}
         for passage in passages:
             for second in recovery_points(recoveries[passage]):
@@ -62,6 +63,15 @@ def pairs(recoveries: Mapping[str, list[str]]) -> list[Case]:
         for turn, (second, firsts) in enumerate(seconds.items()):
             found.append(Case(RICHEST, (firsts[turn % len(firsts)], second)))
     return found
+
+
+_SIDES = {"asked": "before", "written": "before", "committed": "after", "answered": "after"}
+
+
+def _side(name: str) -> str:
+    """The point, or for a moment of a write which side of its commit it is on."""
+    write, _, moment = name.rpartition(".")
+    return f"{write}.{_SIDES[moment]}" if moment in _SIDES else name
 
 
 def is_elsewhere(expected: str | None, unpassed: list[str | None]) -> bool:
