@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from . import codec
+from . import codec, texts
 from .background import Purpose
 from .calls import Evidence, Intent, Result
 from .codec import Body, Opaque
@@ -60,7 +60,7 @@ class Intake:
             outcome=outcome,
             value=body,
             lossy=lossy,
-            error=self.masker.text(error),
+            error=texts.storable(self.masker.text(error)),
             usage=self._beside(usage).data if usage else None,
             extra=self._beside(extra) if extra else None,
         )

@@ -41,6 +41,16 @@ def test_a_result_is_kept_with_everything_that_belongs_to_it(world: World) -> No
     assert done.ended_at == call.started_at + 3000
 
 
+def test_an_error_that_no_encoding_can_hold_is_answered_as_it_is_kept(world: World) -> None:
+    call = world.opened(world.admit(), tool(1))
+
+    first = world.journal.finish_call(call.call_id, Outcome.ERROR, None, error="half \ud8e4 a sign").result()
+    again = world.journal.finish_call(call.call_id, Outcome.ERROR, None, error="half \ud8e4 a sign").result()
+
+    assert first == again == world.journal.calls(call.run_id)[0]
+    assert first.error == "half \\ud8e4 a sign"
+
+
 def test_submitting_an_intent_again_is_the_same_attempt(world: World) -> None:
     run = world.admit()
     first = world.opened(run, tool(1))
