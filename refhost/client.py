@@ -141,7 +141,7 @@ class Client:
     def running(self, chat: str) -> bool:
         return bool((self.context(chat) or {}).get("running"))
 
-    def wait[T](self, look: Callable[[], T], timeout: float = 20, what: str = "") -> T:
+    def wait[T](self, look: Callable[[], T], timeout: float = 60, what: str = "") -> T:
         end = time.monotonic() + timeout
         while not (seen := look()):
             if time.monotonic() > end:
@@ -149,10 +149,10 @@ class Client:
             time.sleep(0.02)
         return seen
 
-    def wait_idle(self, chat: str, timeout: float = 20) -> None:
+    def wait_idle(self, chat: str, timeout: float = 60) -> None:
         self.wait(lambda: not self.running(chat), timeout, f"chat {chat} to be idle")
 
-    def wait_log(self, chat: str, type: str | None = None, text: str = "", timeout: float = 20) -> dict[str, Any]:
+    def wait_log(self, chat: str, type: str | None = None, text: str = "", timeout: float = 60) -> dict[str, Any]:
         def look() -> dict[str, Any] | None:
             for item in self.logs(chat):
                 if type in (None, item["type"]) and text in f"{item['heading']}\n{item['content']}":

@@ -116,7 +116,7 @@ class Model:
         found = [Request(**json.loads(line)) for line in lines]
         return [request for request in found if kind in (None, request.kind)]
 
-    def wait_requests(self, n: int, kind: str = "chat", timeout: float = 20) -> list[Request]:
+    def wait_requests(self, n: int, kind: str = "chat", timeout: float = 60) -> list[Request]:
         seen = self._control("wait", n=n, kind=kind, timeout=timeout)["seen"]
         if seen < n:
             raise TimeoutError(f"Waited {timeout} s for {n} {kind} requests; the model saw {seen}.")
