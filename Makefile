@@ -50,7 +50,7 @@ shots: ## pictures of every state of Recovery in build/shots; with A0_ROOT= and 
 	@$(if $(A0_ROOT),$(run) --browser python -m tests.live.shots docs/pictures)
 
 faults: ## break the journal in every way that we know, one line for each, with counts (EXAMPLES= of each property, ARGS=)
-	@$(run) --faults env FAULTS_EXAMPLES="$(or $(EXAMPLES),500)" python -m pytest -m "faults or properties" -q tests/unit tests/store tests/faults $(ARGS)
+	@$(run) --faults env FAULTS_EXAMPLES="$(or $(EXAMPLES),500)" python -m pytest -m "faults or properties" --timeout 3600 -q tests/unit tests/store tests/faults $(ARGS)
 
 recovery: ## recovery that cannot hurt: crash loops, ten crashes of one run, kills while a chat is brought back
 	@$(run) python -m pytest tests/recovery $(ARGS)

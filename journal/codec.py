@@ -285,6 +285,11 @@ def _has_surrogates(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
+def spelled_out(text: str) -> str:
+    """The same text for a column or a page: a lone surrogate, which UTF-8 cannot hold, is spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 # -- from bytes ---------------------------------------------------------------------------------
 
 

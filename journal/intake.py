@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from . import codec, texts
+from . import codec
 from .background import Purpose
 from .calls import Evidence, Intent, Result
 from .codec import Body, Opaque
@@ -43,8 +43,12 @@ class Intake:
             raise TypeError(f"Facts must be a plain dict, not {type(facts).__name__}.")
         return codec.body(masked)
 
+    def text(self, text: str) -> str:
+        """A text as its column keeps it: what is answered now is what is read later."""
+        return codec.spelled_out(self.masker.text(text))
+
     def hold(self, hold: Hold) -> Hold:
-        return replace(hold, text=self.masker.text(hold.text), facts=self.masked(hold.facts))
+        return replace(hold, text=self.text(hold.text), facts=self.masked(hold.facts))
 
     def result(self, outcome: Outcome, value: Any, error: str, usage: dict[str, Any] | None, extra: dict[str, Any] | None) -> Result:
         try:
@@ -60,7 +64,7 @@ class Intake:
             outcome=outcome,
             value=body,
             lossy=lossy,
-            error=texts.storable(self.masker.text(error)),
+            error=self.text(error),
             usage=self._beside(usage).data if usage else None,
             extra=self._beside(extra) if extra else None,
         )
@@ -95,7 +99,7 @@ class Intake:
         if finding is None:
             return None
         result = self.result(Outcome.OK, finding.value, "", None, {FROM_CHECK: True})
-        return Evidence(finding.found, result, self.masker.text(finding.seen))
+        return Evidence(finding.found, result, self.text(finding.seen))
 
     def draft(self, chat_id: ChatId, kind: str, expected: int, value: Any, writer: Writer) -> Draft:
         """Masked first, then checked: what is stored has the shape, and what is said of it quotes no secret."""
@@ -108,7 +112,7 @@ class Intake:
         return Draft(chat_id, kind, expected, body, writer)
 
     def title(self, title: str) -> str:
-        return self.masker.text(title)[:_MOST_TITLE]
+        return self.text(title)[:_MOST_TITLE]
 
     def decision(self, decision: Decision) -> tuple[Decision, Body]:
         """A decision, and what stands as the result of a step that the person says was completed. Raises TooLarge."""
@@ -116,9 +120,9 @@ class Intake:
         _check_size("result_text", decision.result_text or "", MOST_SAID)
         masked = replace(
             decision,
-            note=self.masker.text(decision.note),
+            note=self.text(decision.note),
             result_text=self.masker.text(decision.result_text or ""),
-            origin=self.masker.text(decision.origin),
+            origin=self.text(decision.origin),
         )
         note = f" Their note: {masked.note}" if masked.note.strip() else ""
         return masked, codec.body(masked.result_text or f"{SAID}{note}")
@@ -126,7 +130,7 @@ class Intake:
     def selection(self, chosen: Selection) -> Selection:
         """Raises TooLarge."""
         _check_size("note", chosen.note, MOST_NOTE)
-        return replace(chosen, note=self.masker.text(chosen.note), origin=self.masker.text(chosen.origin))
+        return replace(chosen, note=self.text(chosen.note), origin=self.text(chosen.origin))
 
     def _identity(self, of: Any) -> Digest:
         """By what a call is known again: one mark for a secret, however it is spelled."""

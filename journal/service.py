@@ -146,7 +146,7 @@ class Journal(Owned):
 
     def discard_input(self, run_id: str, version: int, input_id: str, origin: str) -> Future[Input]:
         """A message that a Stop left over will not be sent."""
-        who = self.masker.text(origin)
+        who = self._intake.text(origin)
         return self._write(lambda scribe: inputs.discard(scribe, RunId(run_id), version, InputId(input_id), who))
 
     def checkpoint(self, run_id: str, token: int, point: ResumePoint, delivered: Iterable[str]) -> Future[int]:
@@ -200,12 +200,12 @@ class Journal(Owned):
 
     def interrupt_run(self, run_id: str, by: str) -> Future[Run]:
         """A person ended the task of a living run."""
-        who = self.masker.text(by)
+        who = self._intake.text(by)
         return self._write(lambda scribe: recovery.interrupt(scribe, RunId(run_id), who, self.allowlist))
 
     def stop_run(self, run_id: str, origin: str, note: str = "") -> Future[Run]:
         """End an unfinished run for good; messages that wait are offered, never sent by themselves."""
-        who, why = self.masker.text(origin), self.masker.text(note)
+        who, why = self._intake.text(origin), self._intake.text(note)
         return self._write(lambda scribe: children.stop(scribe, RunId(run_id), who, why))
 
     def note_chat_saved(self, run_id: str) -> Future[int]:
@@ -351,7 +351,7 @@ class Journal(Owned):
 
     def grant(self, run_id: str, version: int, call_id: str, attempts: int, request_id: str, origin: str) -> Future[Run]:
         """Allow a cut-off model call one to three more attempts."""
-        who = self.masker.text(origin)
+        who = self._intake.text(origin)
         return self._write(lambda scribe: grants.grant(scribe, RunId(run_id), version, CallId(call_id), attempts, request_id, who))
 
     def choose_state(self, chosen: Selection, usable: Collection[int]) -> Future[Run]:

@@ -34,16 +34,11 @@ def summary(kind: CallKind, name: str, arguments: Any) -> str:
     return line if len(line) <= _MOST_SUMMARY else f"{line[:_MOST_SUMMARY]}…"
 
 
-def storable(text: str) -> str:
-    """The same text for a column: a lone surrogate, which UTF-8 cannot hold, is spelled out."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
 def shown(value: Any) -> Any:
     """A stored value as JSON that any page can draw; long texts are cut and say so."""
     match value:
         case str():
-            text = storable(value)
+            text = codec.spelled_out(value)
             return text if len(text) <= _MOST_ARGUMENT else f"{text[:_MOST_ARGUMENT]}… ({len(text) - _MOST_ARGUMENT} more characters)"
         case bool() | None:
             return value

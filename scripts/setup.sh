@@ -28,12 +28,18 @@ is_suitable() {
 sys.exit(sys.version_info < (3, 12) or sqlite3.sqlite_version_info < (3, 40))' >/dev/null 2>&1
 }
 
+# In an activated environment python is the environment's own: what it was made from stays when it is made anew.
+base_of() {
+    "$1" -c 'import os, sys
+print(sys.executable if sys.prefix == sys.base_prefix else os.path.join(sys.base_prefix, "bin", "python3.%d" % sys.version_info[1]))'
+}
+
 # Agent Zero runs on 3.12, so that version comes first; then the newest.
 find_python() {
     local candidate root
     for candidate in ${PYTHON:-} python3.12 python3.13 python3; do
         if command -v "$candidate" >/dev/null 2>&1 && is_suitable "$candidate"; then
-            command -v "$candidate"
+            base_of "$candidate"
             return
         fi
     done

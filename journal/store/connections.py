@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from .. import codec
 from ..errors import (
     Conflict,
     JournalDamaged,
@@ -153,7 +154,7 @@ class Changes(Queries):
 
 
 def _writable(value: Any) -> Any:
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+    return codec.spelled_out(value) if isinstance(value, str) else value
 
 
 class ReadPool:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import venv
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,18 @@ def test_setup_refuses_clearly_where_there_is_no_suitable_python(tmp_path: Path)
     assert done.returncode == 3
     assert "3.12" in done.stderr
     assert not (tmp_path / "venv").exists()
+
+
+def test_an_environment_that_is_activated_can_be_made_anew(tmp_path: Path) -> None:
+    """Its own python is the first on the path, and goes with it. Without an index nothing is installed, which comes after that."""
+    made = tmp_path / "env"
+    venv.create(made, with_pip=True)
+    active = {**os.environ, "PATH": f"{made / 'bin'}:{os.environ['PATH']}", "VENV": str(made), "PIP_NO_INDEX": "1"}
+
+    done = subprocess.run([ROOT / "scripts" / "setup.sh"], env=active, capture_output=True, text=True, check=False)
+
+    assert "the pinned tools of requirements/dev.txt could not be installed" in done.stderr
+    assert (made / "bin" / "python").exists()
 
 
 def test_every_folder_of_tests_is_run_by_make_test_or_by_a_target_of_its_own() -> None:

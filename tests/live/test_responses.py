@@ -6,6 +6,7 @@ conversation that is kept, and the new input.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,31 +54,18 @@ def refused(model: ScriptedModel) -> list[Asked]:
     return [asked for asked in model.asked if asked.kind == "refused"]
 
 
-def test_a_turn_of_text_calls_goes_on_after_a_kill(
-    host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect
+ANSWERS = [
+    pytest.param(lambda call: call, id="text"),
+    pytest.param(lambda call: Answer("", calls=(call,)), id="native-alone"),
+    pytest.param(lambda call: Answer(WORDS, calls=(call,)), id="native-after-words"),
+]
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_killed_in_the_one_call_of_an_answer(
+    host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, answer: Callable[[Any], Any]
 ) -> None:
-    model.script(effect.gated())
-    chat = begin(client)
-    kill_in(host, effect)
-
-    run = recovery.held(chat)
-    assert tools(run) == [("code_execution_tool", "open")]
-    model.script(say("It is done."))
-    recovery.decide(run, "confirmed_completed", note=NOTE).ok()
-    client.wait_answer(chat, "It is done.")
-
-    assert (effect.lines, len(model.main), refused(model)) == (["start", "end"], 2, [])
-    last = model.main[-1]
-    assert "tools" in last.body, "this was no request of the Responses protocol"
-    assert last.body.get("previous_response_id") is None
-    assert order(last, PLEASE, "echo start", NOTE) == [PLEASE, "echo start", NOTE]
-
-
-@pytest.mark.parametrize("words", ["", WORDS], ids=["alone", "after-words"])
-def test_killed_in_the_one_native_call_of_an_answer(
-    host: LiveHost, client: Client, model: ScriptedModel, recovery: Recovery, effect: Effect, words: str
-) -> None:
-    model.script(Answer(words, calls=(effect.gated(),)))
+    model.script(answer(effect.gated()))
     chat = begin(client)
     kill_in(host, effect)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib.resources import files
 from typing import Any
 
@@ -180,24 +180,21 @@ def panel(tab: Callable[..., Panel]) -> Panel:
 
 
 @contextmanager
-def unanswered(panel: Panel, name: str) -> Iterator[None]:
+def _caught(panel: Panel, name: str, then: Callable[[Route], None]) -> Iterator[None]:
+    pattern = f"**/api/plugins/durable_execution/{name}"
+    waiting: list[Route] = []
+    panel.page.route(pattern, lambda route: waiting.append(route))
+    yield
+    for route in waiting:
+        then(route)
+    panel.page.unroute(pattern)
+
+
+def unanswered(panel: Panel, name: str) -> AbstractContextManager[None]:
     """While this lasts, calls of that name get no answer; at the end they are cut off."""
-    pattern = f"**/api/plugins/durable_execution/{name}"
-    waiting: list[Route] = []
-    panel.page.route(pattern, lambda route: waiting.append(route))
-    yield
-    for route in waiting:
-        route.abort()
-    panel.page.unroute(pattern)
+    return _caught(panel, name, lambda route: route.abort())
 
 
-@contextmanager
-def late(panel: Panel, name: str) -> Iterator[None]:
+def late(panel: Panel, name: str) -> AbstractContextManager[None]:
     """While this lasts, calls of that name wait; at the end they go on."""
-    pattern = f"**/api/plugins/durable_execution/{name}"
-    waiting: list[Route] = []
-    panel.page.route(pattern, lambda route: waiting.append(route))
-    yield
-    for route in waiting:
-        route.continue_()
-    panel.page.unroute(pattern)
+    return _caught(panel, name, lambda route: route.continue_())
