@@ -97,7 +97,11 @@ def view(active: Activation, status: dict[str, Any]) -> dict[str, Any]:
 
 def newest() -> str | None:
     """Where the newest backup that can be used lies, for a person whose saved state cannot be read."""
-    usable = [each for each in backup.list_all(paths.data_folder()) if each.manifest is not None and not each.problem]
+    try:
+        copies = backup.list_all(paths.data_folder())
+    except JournalError:
+        return None  # the same disk may be failing: a hint that cannot be given must not take the run's page away
+    usable = [each for each in copies if each.manifest is not None and not each.problem]
     return str(usable[0].path) if usable else None
 
 

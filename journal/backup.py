@@ -182,15 +182,19 @@ def _prune(folder: Path, keep: int) -> None:
 
 def list_all(journal: Path) -> list[Backup]:
     """All backups, the newest first; what lies there and is none is listed last, with the reason."""
-    folder = journal / FOLDER
     found = []
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if path.is_dir() and not path.name.startswith(_MAKING):
-            try:
-                found.append(Backup(path.name, path, _manifest(path)))
-            except JournalError as error:
-                found.append(Backup(path.name, path, None, str(error)))
+    for path in _folders_in(journal / FOLDER):
+        try:
+            found.append(Backup(path.name, path, _manifest(path)))
+        except JournalError as error:
+            found.append(Backup(path.name, path, None, str(error)))
     return sorted(found, key=_age)
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    with in_our_words():
+        found = sorted(folder.iterdir()) if folder.is_dir() else []
+        return [path for path in found if path.is_dir() and not path.name.startswith(_MAKING)]
 
 
 def _age(each: Backup) -> tuple[bool, int, str]:

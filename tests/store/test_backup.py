@@ -468,3 +468,15 @@ def test_a_look_while_a_restore_is_cut_off_does_not_say_that_there_is_nothing(fi
 
     (filled.folder / switching.NOTE).unlink()
     filled.journal = filled._open()
+
+
+def test_a_folder_of_backups_that_cannot_be_read_is_an_error_in_our_words(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    backup.make(filled.folder)
+
+    def failing(folder: Path) -> Any:  # a disk that fails at this very folder cannot be had here
+        raise OSError(errno.EIO, "Input/output error", str(folder))
+
+    monkeypatch.setattr(Path, "iterdir", failing)
+
+    with pytest.raises(StoreLost, match="backups: Input/output error"):
+        backup.list_all(filled.folder)
