@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .engine import Engine
+from .least import Least
 from .rounds import Plan, Ratio, in_turns
 
 SHORT, LONG = 100, 1000
@@ -54,8 +55,18 @@ def measure(plan: Plan, *, long: int) -> dict[str, Any]:
             "bytes": bytes_a_turn["long"] / bytes_a_turn["short"],
             "bytes_a_turn": bytes_a_turn,
             "stored_over_distinct": (stored - min(empty, stored)) / distinct,
+            "least_over_distinct": _least(plan.folder / "least", long),
             "turns": long,
         }
     finally:
         short.engine.close()
         grown.engine.close()
+
+
+def _least(folder: Path, turns: int) -> float:
+    """The same chat in the least that the promises ask, in bytes for each byte of text."""
+    folder.mkdir()
+    least = Least(folder, 5)
+    for _ in range(turns):
+        least.turn()
+    return least.size() / least.distinct

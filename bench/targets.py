@@ -16,13 +16,20 @@ class Target:
     least: float | None = None
     unit: str = " x"
 
-    def judged(self, value: float | Ratio | None, why_not: str = "") -> Verdict:
+    def judged(self, value: float | Ratio | None, why_not: str = "", *, least: float | Ratio | None = None) -> Verdict:
+        """`least` is what was measured, beside it, of what has to be done whoever does it: where that misses the bound, all do."""
         if value is None:
             return Verdict(self, None, "not measured", why_not)
         number = value.value if isinstance(value, Ratio) else value
-        good = (self.most is None or number <= self.most) and (self.least is None or number >= self.least)
-        spread = f"[{value.low:.2f}-{value.high:.2f}]" if isinstance(value, Ratio) else ""
-        return Verdict(self, number, "holds" if good else "falls short", spread)
+        good = self._reaches(number)
+        notes = [f"[{value.low:.2f}-{value.high:.2f}]"] if isinstance(value, Ratio) else []
+        if least is not None and not good:
+            bound = least.value if isinstance(least, Ratio) else least
+            notes.append(f"the least that has to be done: {bound:.2f}{self.unit}{'' if self._reaches(bound) else ', so out of reach'}")
+        return Verdict(self, number, "holds" if good else "falls short", " ".join(notes))
+
+    def _reaches(self, number: float) -> bool:
+        return (self.most is None or number <= self.most) and (self.least is None or number >= self.least)
 
     @property
     def bound(self) -> str:

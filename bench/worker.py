@@ -12,7 +12,16 @@ import sys
 import time
 from pathlib import Path
 
-ROOMS = {"raw": "floor", "bare": "floor", "store": "hop", "statements": "replay", "engine": "engine", "DBOS": "peers", "LangGraph": "peers"}
+ROOMS = {
+    "raw": "floor",
+    "bare": "floor",
+    "store": "hop",
+    "least": "least",
+    "statements": "replay",
+    "engine": "engine",
+    "DBOS": "peers",
+    "LangGraph": "peers",
+}
 
 
 def main() -> None:
