@@ -132,13 +132,15 @@ def in_own_thread(journal: Journal) -> None:
     store = journal._store
     assert isinstance(store, SqliteStore)
 
-    def put(jobs: list[Any]) -> None:
-        store._jobs.extend(jobs)
-        store._commit(store._gather())
-        store._merge()
+    writer = store._writer
 
-    store._put = put  # type: ignore[method-assign]
-    store._look_after = lambda: None  # type: ignore[method-assign]  # the thread that waits must not touch what this one uses
+    def put(jobs: list[Any]) -> None:
+        writer._jobs.extend(jobs)
+        writer._commit(writer._gather())
+        writer._merge()
+
+    writer.put = put  # type: ignore[method-assign]
+    writer._look_after = lambda: None  # type: ignore[method-assign]  # the thread that waits must not touch what this one uses
 
 
 def ways(folder: Path, way: str) -> Callable[[], None]:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from journal.store.sqlite import MERGE_PAGES
+from journal.store.writer import MERGE_PAGES
 
 from .work import Texts, dumps
 

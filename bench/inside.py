@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from usr.plugins.durable_execution.bridge import waiting
-from usr.plugins.durable_execution.journal.store.sqlite import SqliteStore
+from usr.plugins.durable_execution.journal.store.writer import Writer
 
 _notes = Path(os.environ["BENCH_HOLDS"]).open("a", buffering=1)  # noqa: SIM115 - open as long as the server lives
 
@@ -28,4 +28,4 @@ def _timed(owner: Any, name: str, word: str) -> None:
 
 
 _timed(waiting, "_quick", "hold")
-_timed(SqliteStore, "_commit", "commit")
+_timed(Writer, "_commit", "commit")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from journal import Masker
-from journal.store.sqlite import MERGE_PAGES
+from journal.store.writer import MERGE_PAGES
 
 from . import floor
 from .engine import SECRETS

@@ -15,7 +15,8 @@ from unittest.mock import patch
 
 from journal.store import connections
 from journal.store.connections import Changes
-from journal.store.sqlite import MERGE_PAGES, SqliteStore
+from journal.store.sqlite import SqliteStore
+from journal.store.writer import MERGE_PAGES
 
 from .engine import Engine
 
@@ -47,7 +48,7 @@ class Recorded(Changes):
 def record(folder: Path, way: str) -> list[list[Statement]]:
     """The transactions of an engine from its first on."""
     Recorded.notes = []
-    with patch("journal.store.sqlite.Changes", Recorded):
+    with patch("journal.store.handle.Changes", Recorded):
         engine = Engine(folder)
         for _ in range(MOST_TURNS):
             (engine.turn_of_5 if way == "5" else engine.turn_of_9)()

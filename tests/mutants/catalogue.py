@@ -153,7 +153,7 @@ MUTANTS = (
     ),
     Mutant(
         "a future is resolved before COMMIT",
-        "journal/store/sqlite.py",
+        "journal/store/writer.py",
         '        try:\n            connection.execute("COMMIT")',
         "        for job in batch:\n            job.resolve()\n            job.outcome = _DROPPED\n"
         '        try:\n            connection.execute("COMMIT")',
@@ -161,16 +161,16 @@ MUTANTS = (
     ),
     Mutant(
         "an error of COMMIT is taken for not committed",
-        "journal/store/sqlite.py",
+        "journal/store/writer.py",
         "            if not self._found_after_all(number, transaction.last):\n                raise failure from error\n",
         "            raise failure from error\n",
         (STORE + "::test_what_is_found_after_an_error_of_commit_is_the_answer",),
     ),
     Mutant(
         "an error of COMMIT is taken for committed",
-        "journal/store/sqlite.py",
+        "journal/store/writer.py",
         "            if not self._found_after_all(number, transaction.last):\n                raise failure from error\n",
-        "            self._let_go()\n",
+        "            self._handle.let_go()\n",
         (STORE + "::test_what_is_found_after_an_error_of_commit_is_the_answer",),
     ),
     Mutant(
@@ -721,7 +721,7 @@ MUTANTS = (
     ),
     Mutant(
         "the reserve is not given up on a full disk",
-        "journal/store/sqlite.py",
+        "journal/store/writer.py",
         "        except StoreFull:\n            self._reserve.give_up()\n            if not was_held:\n                raise\n",
         "        except StoreFull:\n            if was_held or not was_held:\n                raise\n",
         (STORE + "::test_a_full_journal_saves_in_the_room_that_was_kept",),
@@ -729,8 +729,8 @@ MUTANTS = (
     Mutant(
         "what is handed in together is two commits",
         "journal/store/sqlite.py",
-        "            if group.jobs:\n                self._put(group.jobs)\n",
-        "            for job in group.jobs:\n                job.is_followed = False\n                self._put([job])\n"
+        "            if group.jobs:\n                self._writer.put(group.jobs)\n",
+        "            for job in group.jobs:\n                job.is_followed = False\n                self._writer.put([job])\n"
         "                wait([job.future], 5)\n",
         (STORE + "::TestSqliteStore::test_what_is_submitted_together_is_one_commit", "tests/unit/test_one_commit.py"),
         also=(("from concurrent.futures import Future\n", "from concurrent.futures import Future, wait\n"),),

@@ -109,7 +109,7 @@ WRAPS = (
     Wrap("create.built", "the new journal is whole and has no name yet", "journal.store.files", "Files.finish_fresh", BEFORE),
     Wrap("create.named", "the new journal has its name", "journal.store.files", "Files.finish_fresh", AFTER),
     Wrap("open.checked", "the journal was checked and its schema is up to date", "journal.store.sqlite", "prepare", AFTER, True),
-    Wrap("open.writer", "the connection that writes is open", "journal.store.sqlite", "open_writer", AFTER, True),
+    Wrap("open.writer", "the connection that writes is open", "journal.store.handle", "open_writer", AFTER, True),
     Wrap("open.judged", "it is known whether the journal was put back", "journal.store.witness", "Witness.judge", AFTER, True),
     Wrap("head.keeping", "the files that say how far the journal has come lag behind", "journal.store.witness", "Witness.keep", BEFORE),
     Wrap("head.kept", "the files that say how far the journal has come were written", "journal.store.witness", "Witness.keep", AFTER),

@@ -299,14 +299,15 @@ def spy_on_the_model() -> None:
 
 
 def install() -> None:
-    service, sqlite, undo = (
-        importlib.import_module(f"{PLUGIN}.{name}") for name in ("journal.service", "journal.store.sqlite", "bridge.undo")
+    service, sqlite, writer, undo = (
+        importlib.import_module(f"{PLUGIN}.{name}")
+        for name in ("journal.service", "journal.store.sqlite", "journal.store.writer", "bridge.undo")
     )
     really_connect = sqlite3.connect
     sqlite3.connect = lambda *args, **kwargs: really_connect(*args, **{"factory": Spy, **kwargs})
-    if not hasattr(sqlite, "MERGE_PAGES"):
+    if not hasattr(writer, "MERGE_PAGES"):
         raise AttributeError("The store has no MERGE_PAGES any more: make the log be merged within a turn in another way.")
-    sqlite.MERGE_PAGES = MERGE_PAGES
+    writer.MERGE_PAGES = MERGE_PAGES
     wrap_submit(sqlite.SqliteStore)
     for door in sorted({door.partition(".")[0] for door in catalogue.DOORS}):
         wrap_door(service.Journal, door)

@@ -18,7 +18,7 @@ from journal.errors import AckMissing, ShownChanged, StaleVersion, StoreLost
 from journal.ids import Ids
 from journal.records import Choice, HoldReason, InputState, Outcome, Run, RunState
 from journal.service import Journal
-from journal.store import heads, sqlite
+from journal.store import heads, sqlite, writer
 from journal.store.heads import Head, decode
 from tests.store.worlds import World, model, tool
 
@@ -563,7 +563,7 @@ def test_a_database_put_back_alone_is_noticed_by_its_number(world: Guarded, run:
 
 
 def test_an_idle_journal_notices_it_too(world: Guarded, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "_IDLE_SECONDS", 0.02)
+    monkeypatch.setattr(writer, "_IDLE_SECONDS", 0.02)
     world.restart()
     world.pause()
     old = world.kept(*world.all_heads)

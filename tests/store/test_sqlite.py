@@ -110,8 +110,8 @@ def test_the_connections_are_set_up_as_promised(store: SqliteStore) -> None:
         names = ("journal_mode", "synchronous", "secure_delete", "foreign_keys", "wal_autocheckpoint", "query_only")
         return {name: next(iter(connection.execute(f"pragma {name}").fetchone().values())) for name in names}
 
-    assert store._connection is not None
-    writer = pragmas(store._connection)
+    assert store._handle.connection is not None
+    writer = pragmas(store._handle.connection)
     reader = store.read(lambda tx: pragmas(tx._connection))  # type: ignore[attr-defined]
 
     common = {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "foreign_keys": 1, "wal_autocheckpoint": 0}
@@ -120,8 +120,8 @@ def test_the_connections_are_set_up_as_promised(store: SqliteStore) -> None:
 
 
 def test_every_table_is_strict(store: SqliteStore) -> None:
-    assert store._connection is not None
-    tables = store._connection.execute(
+    assert store._handle.connection is not None
+    tables = store._handle.connection.execute(
         "select name, strict from pragma_table_list where schema = 'main' and name not like 'sqlite_%'"
     ).fetchall()
 
@@ -340,9 +340,9 @@ def test_a_full_journal_refuses_and_goes_on_when_there_is_room(store: SqliteStor
     monkeypatch.setattr(reserve, "SIZE", 1 << 60)
     store._reserve.give_up()
     store.submit(put("x")).result()
-    assert store._connection is not None
-    pages = store._connection.execute("pragma page_count").fetchone()["page_count"]
-    store._connection.execute(f"pragma max_page_count = {pages + 5}")
+    assert store._handle.connection is not None
+    pages = store._handle.connection.execute("pragma page_count").fetchone()["page_count"]
+    store._handle.connection.execute(f"pragma max_page_count = {pages + 5}")
 
     refused = store.submit(put("big", b"x" * 1_000_000))
 
@@ -357,9 +357,9 @@ def test_a_full_journal_refuses_and_goes_on_when_there_is_room(store: SqliteStor
 def test_a_full_journal_saves_in_the_room_that_was_kept(store: SqliteStore) -> None:
     """The limit is that of one connection: the next one, opened after the room was given up, has none."""
     store.submit(put("x")).result()
-    assert store._connection is not None
-    pages = store._connection.execute("pragma page_count").fetchone()["page_count"]
-    store._connection.execute(f"pragma max_page_count = {pages + 5}")
+    assert store._handle.connection is not None
+    pages = store._handle.connection.execute("pragma page_count").fetchone()["page_count"]
+    store._handle.connection.execute(f"pragma max_page_count = {pages + 5}")
 
     saved = store.submit(put("big", b"x" * 1_000_000))
 
@@ -426,8 +426,8 @@ class Disk:
 @pytest.mark.parametrize("commits", [True, False])
 def test_what_is_found_after_an_error_of_commit_is_the_answer(store: SqliteStore, commits: bool) -> None:
     store.submit(put("before")).result()
-    assert store._connection is not None
-    store._connection = Disk(store._connection, commits=commits)  # type: ignore[assignment]
+    assert store._handle.connection is not None
+    store._handle.connection = Disk(store._handle.connection, commits=commits)  # type: ignore[assignment]
 
     future = store.submit(put("x"))
 
@@ -516,8 +516,8 @@ def test_a_damaged_table_is_found_at_the_start_after_a_crash(folder: Path, tmp_p
     world = World(folder)
     run = world.admit()
     world.done(run, model(1))
-    assert world.journal._store._connection is not None  # type: ignore[attr-defined]
-    connection = world.journal._store._connection  # type: ignore[attr-defined]
+    assert world.journal._store._handle.connection is not None  # type: ignore[attr-defined]
+    connection = world.journal._store._handle.connection  # type: ignore[attr-defined]
     root = connection.execute(f"select rootpage from sqlite_schema where name = '{table}'").fetchone()["rootpage"]
     world.close()
     crashed = tmp_path / "crashed"

@@ -34,7 +34,7 @@ def store(folder: Path) -> Iterator[SqliteStore]:
 
 
 def kill_writer(store: SqliteStore) -> bool:
-    writer = store._writer
+    writer = store._writer.thread
     return writer is not None and kill_thread(writer)
 
 
