@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from . import admission, background, documents, jobs, messages, model_calls, occurrences, persons, tool_calls, turns
+from . import admission, background, documents, messages, model_calls, occurrences, persons, tool_calls, turns, workers
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -30,7 +30,7 @@ def _both(function: Callable[..., Any]) -> Handler:
 
 
 HANDLERS: dict[str, Handler] = {
-    "host.chat_made": _data(jobs.context_start),
+    "host.chat_made": _data(workers.context_start),
     "communicate.start": _data(admission.communicate_start),
     "communicate.end": _data(admission.communicate_end),
     "nudge.start": _data(persons.nudge_start),

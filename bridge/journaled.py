@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from . import anchor, deliveries, jobs, model_calls, queue, quiet, restarts
+from . import anchor, deliveries, jobs, model_calls, queue, quiet, restarts, workers
 from .admission import already_shown
 
 
@@ -29,7 +29,7 @@ class Journaled:
     @staticmethod
     async def run_job(original: Any, parent_context_id: str, job: Any) -> Any:
         active = anchor.active()
-        return await (jobs.run(active, original, parent_context_id, job) if active else original(parent_context_id, job))
+        return await (workers.run(active, original, parent_context_id, job) if active else original(parent_context_id, job))
 
     @staticmethod
     async def await_jobs(original: Any, agent: Any, job_ids: list[str], timeout: int, *, collect: bool, wait: bool) -> Any:

@@ -39,12 +39,12 @@ SEEN = []
 BEGIN = """
 import threading, time
 from pathlib import Path
-from usr.plugins.durable_execution.bridge import anchor, jobs, session, suspension
+from usr.plugins.durable_execution.bridge import anchor, session, suspension, workers
 from usr.plugins.durable_execution.journal import recovery
 from usr.plugins.durable_execution.journal.errors import StoreLocked
 active = anchor.active()
 real_suspend, real_interrupt, real_fence = recovery.suspend, recovery.interrupt, session.Session.fence
-real_take_on, real_lost = jobs._take_on, session.Session.lost_its_task
+real_take_on, real_lost = workers._take_on, session.Session.lost_its_task
 """
 
 
@@ -152,10 +152,10 @@ def test_a_suspension_that_begins_just_when_a_job_is_gone_on_with_does_not_end_t
     inside("""
 def taken(one, job):
     answer = real_take_on(one, job)
-    jobs._take_on = real_take_on
+    workers._take_on = real_take_on
     suspension.begin(active, "a test").settled.wait(20)
     return answer
-jobs._take_on = taken
+workers._take_on = taken
 """)
 
     decide(world, waiting[1], "confirmed_not_completed")

@@ -139,9 +139,9 @@ WRAPS = (
     Wrap("serve.tool", "a recorded result is about to be given back", "bridge.tool_calls", "_serve", BEFORE, True),
     Wrap("serve.tool_done", "a recorded result was given back", "bridge.tool_calls", "_serve", AFTER, True),
     # jobs of parallel
-    Wrap("job.begun", "a job was started and does not work yet", "bridge.jobs", "run", BEFORE, True),
-    Wrap("job.done", "a job's end is recorded, and its parent does not know", "bridge.jobs", "run", AFTER, True),
-    Wrap("job.taken_on", "a job goes on where its record ends", "bridge.jobs", "_take_on", AFTER, True),
+    Wrap("job.begun", "a job was started and does not work yet", "bridge.workers", "run", BEFORE, True),
+    Wrap("job.done", "a job's end is recorded, and its parent does not know", "bridge.workers", "run", AFTER, True),
+    Wrap("job.taken_on", "a job goes on where its record ends", "bridge.workers", "_take_on", AFTER, True),
     # replies through integrations
     Wrap("adapter.late", "an integration is about to be used, its adapters are not in place", "bridge.overrides", "install_late", BEFORE),
     Wrap("adapter.late_done", "the adapters of an integration are in place", "bridge.overrides", "install_late", AFTER),
