@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+from journal.arrivals import answer_of
 from journal.records import CallKey, CallKind, Outcome, Permission
 from journal.runs import FIRST_TOKEN
 
@@ -45,7 +46,7 @@ class Crowd:
         self._raw.close()
 
     async def grouped(self, run: str) -> int:
-        await asyncio.wrap_future(self._result(await asyncio.wrap_future(self._intent(run))))
+        await answer_of(self._result(await answer_of(self._intent(run))))
         return 2
 
     async def one_by_one(self, run: str) -> int:
@@ -94,7 +95,8 @@ class Crowd:
         async def chat(run: str) -> None:
             nonlocal done
             while time.perf_counter() < end:
-                done += await way(run)
+                worked = await way(run)  # apart: `done +=` would read `done` before it waits
+                done += worked
 
         await asyncio.gather(tick(), *(chat(run) for run in self._runs))
         return done / seconds, sorted(late)[int(len(late) * 0.99)]

@@ -16,7 +16,7 @@ from ..journal.codec import Opaque
 from ..journal.ids import Digest
 from ..journal.masking import Masker
 from ..journal.records import ResumePoint
-from ..journal.trees import Growing, Pack, Tree
+from ..journal.trees import Growing, Grown, Pack, Tree
 from . import agents, limits
 
 LOG_ITEMS = 1000  # the host keeps as many of a stored chat
@@ -203,7 +203,7 @@ class Point:
         """
         root = self._root
         log = root["log"]
-        items = [self._tree.value(item) for item in self._tree.list(log["items"])[-LOG_ITEMS:]]
+        items = self._tree.values(self._tree.list(log["items"])[-LOG_ITEMS:])
         return {
             **{key: root[key] for key in ("id", "name", "created_at", "last_message", "type", "agent_profile")},
             "streaming_agent": root["streaming_agent"],
@@ -230,21 +230,24 @@ class Point:
 
     def _history(self, agent: dict[str, Any]) -> dict[str, Any]:
         self._messages.append([])
+        current = agent["current"]
         return {
             "_cls": "History",
             "counter": agent["counter"],
-            "bulks": [self._record(digest) for digest in self._tree.list(agent["bulks"])],
-            "topics": [self._record(digest) for digest in self._tree.list(agent["topics"])],
-            "current": self._record(agent["current"]),
+            "bulks": self._records(agent["bulks"]),
+            "topics": self._records(agent["topics"]),
+            "current": self._record(self._tree.value(current) if isinstance(current, str) else current),
         }
 
-    def _record(self, stored: Digest | dict[str, Any]) -> dict[str, Any]:
-        node = self._tree.value(stored) if isinstance(stored, str) else stored
+    def _records(self, stored: Digest | Grown) -> list[dict[str, Any]]:
+        return [self._record(node) for node in self._tree.values(self._tree.list(stored))]
+
+    def _record(self, node: dict[str, Any]) -> dict[str, Any]:
         if node["kind"] == "Message":
             value: dict[str, Any] = node["value"]
             self._messages[-1].append(value)
             return value
-        children = [self._record(child) for child in self._tree.list(node["children"])]
+        children = self._records(node["children"])
         field = "messages" if node["kind"] == "Topic" else "records"
         return {"_cls": node["kind"], "summary": node["summary"], field: children}
 
@@ -274,8 +277,8 @@ def _values(pack: Pack, data: dict[str, Any]) -> dict[str, Digest]:
 
 
 def _loaded_values(tree: Tree, digests: dict[str, Digest]) -> dict[str, Any]:
-    values = {key: tree.value(digest) for key, digest in digests.items()}
-    return {key: value for key, value in values.items() if not isinstance(value, Opaque)}
+    values = zip(digests, tree.values(list(digests.values())), strict=True)
+    return {key: value for key, value in values if not isinstance(value, Opaque)}
 
 
 def _without_provider_state(data: dict[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, cast
 
+from ..journal.arrivals import answer_of
 from ..journal.errors import CommitTimeout, StoreClosed, TakenBack, Unavailable
 from ..journal.store.bodies import LARGE
 
@@ -98,7 +99,7 @@ async def durable[T](submit: Callable[[], Future[T]], parked: Callable[[str | No
                 future = await apart(submit) if large else submit()
                 if (answer := _quick(future)) is not _PENDING:
                     return cast(T, answer)
-                waiter = asyncio.wrap_future(future)
+                waiter = answer_of(future)
                 done, _ = await asyncio.wait({waiter}, timeout=NOTICE_S)
                 if not done:
                     told = True

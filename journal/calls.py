@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ from .codec import Body, Opaque
 from .errors import RecordCorrupt, ResultConflict, StaleVersion, UnknownCall
 from .evidence import Found
 from .ids import CallId, Digest, RunId
-from .records import Call, CallKey, CallKind, Outcome, Permission, RunState
+from .records import Call, CallKey, CallKind, Outcome, Permission, RunState, changed
 from .runs import Scribe, load, touch
 from .store.base import Keep, Reader, Row
 
@@ -66,7 +66,7 @@ def load_call(tx: Reader, call_id: CallId) -> Call:
 
 def at_key(tx: Reader, run_id: RunId, key: CallKey) -> Call | None:
     row = tx.one("call_at_key", run_id=run_id, path=key.path, step=key.step, kind=key.kind.value, ordinal=key.ordinal)
-    return None if row is None else from_row(row)
+    return None if row is None else load_call(tx, row["call_id"])
 
 
 def model_call_of(tx: Reader, call: Call) -> Call | None:
@@ -120,7 +120,7 @@ def from_row(row: Row) -> Call:
             attempts=row["attempts"],
             allowance=row["allowance"],
             outcome=None if row["outcome"] is None else Outcome(row["outcome"]),
-            value=_value(row),
+            value=None if row["value_digest"] is None else codec.verified(row["value_digest"], row["value_body"], "The result of a call"),
             result_digest=row["result_digest"],
             error=row["error"],
             started_at=row["started_at"],
@@ -128,7 +128,7 @@ def from_row(row: Row) -> Call:
             seq=row["seq"],
             origin=row["origin"],
             abandoned=bool(row["abandoned"]),
-            extra=_extra(row, "extra_digest", "extra_body") | _extra(row, "result_extra", "result_extra_body"),
+            extra=_extra(row),
             usage=None if row["usage"] is None else codec.decode(row["usage"]),
             served=row["served"],
             value_lossy=bool(row["value_lossy"]),
@@ -140,17 +140,16 @@ def from_row(row: Row) -> Call:
         raise RecordCorrupt(f"Call {row['call_id']}: {error}") from error
 
 
-def _value(row: Row) -> Any:
-    if row["value_digest"] is None:
-        return None
-    return codec.verified(row["value_digest"], row["value_body"], "The result of a call")
-
-
-def _extra(row: Row, name: str, body: str) -> dict[str, Any]:
-    value = {} if row[name] is None else codec.verified(row[name], row[body], "A part of a call")
-    if not isinstance(value, dict):
-        raise RecordCorrupt("A part of a call has the wrong shape.")
-    return value
+def _extra(row: Row) -> dict[str, Any]:
+    """What is kept beside a call: of its intent, and of its result."""
+    found: dict[str, Any] = {}
+    for name, body in (("extra_digest", "extra_body"), ("result_extra", "result_extra_body")):
+        if row[name] is not None:
+            value = codec.verified(row[name], row[body], "A part of a call")
+            if not isinstance(value, dict):
+                raise RecordCorrupt("A part of a call has the wrong shape.")
+            found |= value
+    return found
 
 
 # -- intent -------------------------------------------------------------------------------------
@@ -243,7 +242,7 @@ def again(scribe: Scribe, call: Call, token: int, reason: str) -> Call:
 def serve(scribe: Scribe, call: Call, *, event: str = "call_served") -> Call:
     scribe.tx.change("count_served", call_id=call.call_id)
     scribe.event(event, call.run_id, call_id=call.call_id)
-    return replace(call, served=call.served + 1)
+    return changed(call, served=call.served + 1)
 
 
 # -- result -------------------------------------------------------------------------------------
@@ -255,7 +254,7 @@ def finish(scribe: Scribe, call_id: CallId, result: Result) -> Call | Keep:
     When the run has ended, or works under a newer token, what comes is a late result: kept, and nothing changes.
     """
     known = scribe.begun.pop(call_id, None)
-    if known is not None and _fits(scribe, known) and _write(scribe, known, result, "ran"):
+    if known is not None and _write(scribe, known, result, "ran", living=True):
         return _with_result(known, result, scribe.now)
     call = load_call(scribe.tx, call_id)
     if call.result_digest == result.digest:
@@ -285,15 +284,9 @@ def _run_of(scribe: Scribe, call: Call) -> tuple[RunState, int]:
     return RunState(run["state"]), int(run["token"])
 
 
-def _fits(scribe: Scribe, call: Call) -> bool:
-    """Whether its run still runs under the token that the call began under."""
-    run = scribe.tx.one("run_fence", run_id=call.run_id)
-    return run is not None and run["state"] == RunState.RUNNING.value and run["token"] == call.token
-
-
 def _with_result(call: Call, result: Result, now: int) -> Call:
     """The call as it was just written."""
-    return replace(
+    return changed(
         call,
         outcome=result.outcome,
         value=result.value.value,
@@ -311,8 +304,8 @@ def record(scribe: Scribe, call: Call, result: Result, *, origin: str = "ran") -
     _expect_one(scribe, call, _write(scribe, call, result, origin))
 
 
-def _write(scribe: Scribe, call: Call, result: Result, origin: str) -> int:
-    """One guarded update; no row means that the call is not as the caller knows it."""
+def _write(scribe: Scribe, call: Call, result: Result, origin: str, *, living: bool = False) -> int:
+    """One guarded update; no row means that the call, or with `living` its run, is not as the caller knows it."""
     hit = scribe.tx.change(
         "finish_call",
         call_id=call.call_id,
@@ -326,6 +319,7 @@ def _write(scribe: Scribe, call: Call, result: Result, origin: str) -> int:
         error=result.error,
         usage=result.usage,
         origin=origin,
+        living=int(living),
         now=scribe.now,
     )
     if hit:

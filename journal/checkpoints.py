@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from .ids import Digest, RunId
 from .records import ResumePoint
 from .runs import Scribe, load_any
 from .store.base import Reader, Row
-from .trees import Tree
+from .trees import Tree, missing
 
 MOST_LISTED = 20
 
@@ -108,5 +109,11 @@ def node(tx: Reader, digest: Digest) -> bytes:
     row = tx.one("node", digest=digest)
     body: bytes | None = row["body"] if row else None
     if body is None:
-        raise CheckpointCorrupt(f"The node {digest[:12]} is missing.")
+        raise CheckpointCorrupt(missing(digest))
     return body
+
+
+def nodes(tx: Reader, digests: list[Digest]) -> dict[Digest, bytes]:
+    """Those of these nodes that are stored; none of them is verified yet."""
+    rows = tx.all("nodes", digests=json.dumps(digests))
+    return {row["digest"]: row["body"] for row in rows if row["body"] is not None}

@@ -54,16 +54,17 @@ def encode(value: Any) -> bytes:
 
 def decode(data: bytes) -> Any:
     """Raises RecordCorrupt for anything that `encode` cannot have written."""
-    line, _, raw = data.partition(b"\n")
-    if _TAG_WRITTEN not in line:
+    if _TAG_WRITTEN not in data:
         try:
-            text = line.decode()
-            value, end = _UNTAGGED.raw_decode(text)
-        except (ValueError, RecursionError) as error:
+            text = data.decode()
+            value, end = _scan(text, 0)
+        except (ValueError, RecursionError, StopIteration) as error:
             raise RecordCorrupt("A stored value cannot be decoded.") from error
         if end != len(text):
             raise RecordCorrupt("A stored value cannot be decoded.")
         return value
+
+    line, _, raw = data.partition(b"\n")
 
     def untag(pairs: dict[str, Any]) -> Any:
         return _UNTAG[pairs[_TAG]](pairs, raw) if _TAG in pairs else pairs
@@ -201,9 +202,9 @@ def _words(value: Any, inside: frozenset[int]) -> str:
 
 
 def _is_simple(value: Any, depth: int) -> bool:
-    """Whether JSON has a word for all of it, as it is: no tags, nothing to set aside, nothing to make plain first."""
+    """Whether `_dump` writes all of it as it is: nothing to set aside, nothing to make plain first, no tags but those of bytes."""
     kind: Any = type(value)
-    if kind is str:
+    if kind is str or kind is bytes:
         return len(value) <= _LONG
     if kind is dict:
         return depth < MAX_DEPTH and all(
@@ -247,7 +248,7 @@ class _Encoder:
             case bytes():
                 if len(value) > _LONG:
                     return self._aside("bytes", value)
-                return {_TAG: "bytes", "v": base64.b64encode(value).decode()}
+                return _tagged_bytes(value)
             case list() | tuple():
                 return [self.tagged(item) for item in value]
             case dict():
@@ -278,7 +279,20 @@ class _Encoder:
         return place
 
 
-_dump = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+def _tagged_bytes(value: bytes) -> dict[str, str]:
+    return {_TAG: "bytes", "v": base64.b64encode(value).decode()}
+
+
+_json = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_tagged_bytes
+)
+_parts: Any = _json.iterencode  # makes an encoder of C for each value, which costs more than to write a small one
+if make := getattr(json.encoder, "c_make_encoder", None):
+    _parts = make(None, _tagged_bytes, json.encoder.encode_basestring, None, ":", ",", True, False, False)
+
+
+def _dump(value: Any) -> str:
+    return "".join(_parts(value, 0))
 
 
 def _has_surrogates(text: str) -> bool:
@@ -310,7 +324,7 @@ def _no_constant(name: str) -> Any:
 
 
 _TAG_WRITTEN = f'"{_TAG}"'.encode()
-_UNTAGGED = json.JSONDecoder(parse_constant=_no_constant)
+_scan = json.JSONDecoder(parse_constant=_no_constant).scan_once
 """For the many values that need no tags: no function of ours is called for each object."""
 
 

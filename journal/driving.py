@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from .arrivals import answer_of
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -83,5 +85,4 @@ async def _await(wanted: Wanted) -> Any:
             return await got if inspect.isawaitable(got) else got
         case Pause():
             return await asyncio.sleep(wanted.seconds)
-    # Shielded: who is cancelled while a result is being written must not take the result back.
-    return await asyncio.shield(asyncio.wrap_future(wanted))
+    return await answer_of(wanted)  # who is cancelled while a result is being written does not take the result back

@@ -6,7 +6,6 @@ else makes up an id.
 
 from __future__ import annotations
 
-import base64
 import secrets
 import threading
 import uuid
@@ -27,7 +26,8 @@ _RANDOM_BITS = 80
 _NAMES = uuid.UUID("6f1dbb5e-5b0c-5d6a-9a1e-4f6c2a8d7e31")
 _TIME_BITS = 48
 _LENGTH = 26
-_OURS = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", _ALPHABET.encode())
+_PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
+_SHIFTS = range(120, -1, -10)
 
 
 class Ids:
@@ -56,7 +56,7 @@ def named(*facts: str) -> str:
 
 
 def _base32(number: int) -> str:
-    return base64.b32encode(number.to_bytes(20))[6:].translate(_OURS).decode()
+    return "".join([_PAIRS[number >> shift & 1023] for shift in _SHIFTS])
 
 
 def _number(text: str) -> int:

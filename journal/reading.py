@@ -124,7 +124,7 @@ class Reading:
 
     def resume_point(self, run_id: str) -> LoadedPoint:
         """The newest checkpoint, verified. Raises CheckpointCorrupt, never falls back to an older one (I9)."""
-        return self._read(lambda tx: checkpoints.newest(tx, RunId(run_id), Tree(self._node)))
+        return self._read(lambda tx: checkpoints.newest(tx, RunId(run_id), self._tree()))
 
     def states(self, run_id: str) -> dict[int, LoadedPoint]:
         """The newest saved states of a run whose records are sound, newest first; their parts are verified on reading."""
@@ -133,7 +133,7 @@ class Reading:
             found = {}
             for row in checkpoints.of_run(tx, RunId(run_id)):
                 with suppress(CheckpointCorrupt):
-                    found[int(row["checkpoint_id"])] = checkpoints.loaded(tx, RunId(run_id), row, Tree(self._node))
+                    found[int(row["checkpoint_id"])] = checkpoints.loaded(tx, RunId(run_id), row, self._tree())
             return found
 
         return self._read(read)
@@ -161,8 +161,11 @@ class Reading:
     def open_conflicts(self, document_id: str) -> int:
         return self._read(lambda tx: documents.waiting(tx, document_id))
 
-    def _node(self, digest: Digest) -> bytes:
-        return self._read(lambda tx: checkpoints.node(tx, digest))
+    def _tree(self) -> Tree:
+        return Tree(
+            lambda digest: self._read(lambda tx: checkpoints.node(tx, digest)),
+            lambda digests: self._read(lambda tx: checkpoints.nodes(tx, digests)),
+        )
 
     # -- what happens next ---------------------------------------------------------------------------
 

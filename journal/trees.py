@@ -8,7 +8,7 @@ Reading verifies every node: a wrong or missing one is `CheckpointCorrupt`, neve
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Any
@@ -139,17 +139,24 @@ class Growing:
 
 
 class Tree:
-    """Reads nodes back. `read` raises or returns the bytes stored under a digest."""
+    """Reads nodes back. `read` raises or returns the bytes stored under a digest; `read_many` leaves out what is missing."""
 
-    def __init__(self, read: Callable[[Digest], bytes]) -> None:
+    def __init__(self, read: Callable[[Digest], bytes], read_many: Callable[[Digests], Mapping[Digest, bytes]] | None = None) -> None:
         self._read = read
+        self._read_many = read_many or (lambda digests: {digest: read(digest) for digest in digests})
 
     def under(self, root: Digest, body: bytes) -> Tree:
         """The same tree with a root that is stored elsewhere."""
-        return Tree(lambda digest: body if digest == root else self._read(digest))
+        return Tree(lambda digest: body if digest == root else self._read(digest), self._read_many)
 
     def value(self, digest: Digest) -> Any:
-        body = self._verified(digest)
+        return self._decoded(digest, self._verified(digest))
+
+    def values(self, digests: Digests) -> list[Any]:
+        """Several values in their order, read together. None of them is the root."""
+        return [self._decoded(digest, body) for digest, body in self._all_verified(digests)]
+
+    def _decoded(self, digest: Digest, body: bytes) -> Any:
         if body.startswith(_LIST):
             raise CheckpointCorrupt("A list stands where a value was expected.")
         try:
@@ -160,17 +167,19 @@ class Tree:
     def list(self, name: Digest | Grown) -> Digests:
         """The items of a list, by its digest or as the root holds it."""
         if isinstance(name, str):
-            return self._items(name, None)
-        full = self._items(name["full"], None) if name["full"] else []
+            return self._items([name], None)
+        full = self._items([name["full"]], None) if name["full"] else []
         return full + [Digest(each) for each in name["tail"]]
 
-    def _items(self, digest: Digest, expected: int | None) -> Digests:
-        body = self._verified(digest)
-        parts = _children(body)
-        height = body[1]
-        if expected is not None and height != expected:
-            raise CheckpointCorrupt(f"The list part {digest[:12]} is out of place.")
-        return parts if height == 0 else [item for part in parts for item in self._items(part, height - 1)]
+    def _items(self, parts: Digests, expected: int | None) -> Digests:
+        """What stands below neighbouring parts of a list."""
+        items: Digests = []
+        for digest, body in self._all_verified(parts):
+            below, height = _children(body), body[1]
+            if expected is not None and height != expected:
+                raise CheckpointCorrupt(f"The list part {digest[:12]} is out of place.")
+            items += below if height == 0 else self._items(below, height - 1)
+        return items
 
     def check(self, root: Digest, seen: set[Digest]) -> None:
         """Read every node that this one reaches and that is not in `seen`; raises at the first that is wrong or missing.
@@ -197,11 +206,28 @@ class Tree:
             return False
         return True
 
+    def _all_verified(self, digests: Digests) -> Iterator[tuple[Digest, bytes]]:
+        if len(digests) == 1:
+            yield digests[0], self._verified(digests[0])
+            return
+        found = self._read_many(digests)
+        for digest in digests:
+            if digest not in found:
+                raise CheckpointCorrupt(missing(digest))
+            yield digest, _checked(digest, found[digest])
+
     def _verified(self, digest: Digest) -> bytes:
-        body = self._read(digest)
-        if codec.digest(body) != digest:
-            raise CheckpointCorrupt(f"The node {digest[:12]} is not what was written.")
-        return body
+        return _checked(digest, self._read(digest))
+
+
+def _checked(digest: Digest, body: bytes) -> bytes:
+    if codec.digest(body) != digest:
+        raise CheckpointCorrupt(f"The node {digest[:12]} is not what was written.")
+    return body
+
+
+def missing(digest: Digest) -> str:
+    return f"The node {digest[:12]} is missing."
 
 
 def _children(body: bytes) -> Digests:

@@ -105,6 +105,10 @@ def refused(error: sqlite3.Error) -> Exception | None:
     return None
 
 
+_Columns = tuple[list[str], list[str]]
+"""The names of a query's columns, and which of them hold bodies: `body`, and all that end with it."""
+
+
 class Queries:
     """Named queries over one connection: the Reader of SQLite."""
 
@@ -113,16 +117,35 @@ class Queries:
         self._connection = connection
         self._named = queries.load("sqlite")
         self._body_of = body_of
+        self._columns: dict[str, _Columns] = {}
 
     def one(self, query: str, **values: Any) -> Row | None:
-        row: dict[str, Any] | None = self._run(query, values).fetchone()
-        return None if row is None else self._whole(row)
+        cursor = self._run(query, values)
+        cursor.row_factory = None
+        found = cursor.fetchone()
+        return None if found is None else self._row(self._columns_of(query, cursor), found)
 
     def all(self, query: str, **values: Any) -> list[Row]:
-        return [self._whole(row) for row in self._run(query, values).fetchall()]
+        cursor = self._run(query, values)
+        cursor.row_factory = None
+        found = cursor.fetchall()
+        if not found:
+            return []
+        columns = self._columns_of(query, cursor)
+        return [self._row(columns, each) for each in found]
 
-    def _whole(self, row: dict[str, Any]) -> Row:
-        for name, value in row.items():
+    def _columns_of(self, query: str, cursor: sqlite3.Cursor) -> _Columns:
+        known = self._columns.get(query)
+        if known is None:
+            names = [column[0] for column in cursor.description]
+            known = self._columns[query] = names, [name for name in names if name.endswith("body")]
+        return known
+
+    def _row(self, columns: _Columns, values: tuple[Any, ...]) -> Row:
+        names, bodies = columns
+        row = dict(zip(names, values, strict=False))  # of the same cursor
+        for name in bodies:
+            value = row[name]
             if type(value) is bytes and value.startswith(STUB):
                 row[name] = self._body_of(value)
         return row

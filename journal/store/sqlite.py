@@ -21,7 +21,7 @@ from ..errors import StoreClosed, StoreFull, StoreLost
 from ..ids import Ids
 from . import migrate
 from .base import NO_ROOM, Keep, Reader, Restored, Transaction
-from .bodies import Bodies, Kept
+from .bodies import LARGE, NOTHING_KEPT, Bodies, Kept
 from .connections import Queries, ReadPool, connect, finish, translated
 from .files import Files
 from .handle import Handle, Standing
@@ -115,7 +115,9 @@ class SqliteStore:
         return self._reserve.is_held or self._reserve.take()
 
     def keep(self, bodies: Iterable[tuple[str, bytes]]) -> Kept:
-        large = list(bodies)
+        large = [body for body in bodies if len(body[1]) > LARGE]
+        if not large:
+            return NOTHING_KEPT
         try:
             return self.bodies.keep(large)
         except StoreFull:

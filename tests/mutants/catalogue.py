@@ -306,6 +306,27 @@ MUTANTS = (
         "    return call.abandoned or call.token != token",
         (CALLS,),
     ),
+    Mutant(
+        "what a living step brings counts whatever became of its run",
+        "journal/sql/sqlite/calls.sql",
+        "r.state = 'running' and r.token = calls.token",
+        "r.token >= 0",
+        (CALLS,),
+    ),
+    Mutant(
+        "what is read together is not verified",
+        "journal/trees.py",
+        "yield digest, _checked(digest, found[digest])",
+        "yield digest, found[digest]",
+        ("tests/unit/test_trees.py",),
+    ),
+    Mutant(
+        "an answer that came while the loop was called is left lying",
+        "journal/arrivals.py",
+        "        self._is_called = False\n        while self._answered:",
+        "        if self._answered:",
+        ("tests/unit/test_arrivals.py",),
+    ),
     # -- runs, persons, holds -------------------------------------------------------------------
     Mutant(
         "the token is not compared",
@@ -651,8 +672,8 @@ MUTANTS = (
     Mutant(
         "a node is not verified",
         "journal/trees.py",
-        "        if codec.digest(body) != digest:",
-        "        if False:",
+        "    if codec.digest(body) != digest:",
+        "    if False:",
         ("tests/store/test_damage.py", "tests/unit/test_trees.py"),
     ),
     Mutant(

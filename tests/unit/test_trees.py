@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -82,6 +83,22 @@ def test_a_changed_node_is_found() -> None:
 
     with pytest.raises(CheckpointCorrupt):
         Tree(nodes.__getitem__).value(victim)
+
+
+@pytest.mark.parametrize("change", [lambda nodes, name: nodes.pop(name), lambda nodes, name: nodes.update({name: codec.encode("other")})])
+def test_values_that_are_read_together_are_each_verified(change: Callable[[dict[Digest, bytes], Digest], object]) -> None:
+    nodes: dict[Digest, bytes] = {}
+    history = [f"message {number}" for number in range(3000)]
+    root, _ = stored(history, nodes)
+    tree = Tree(nodes.__getitem__, lambda digests: {each: nodes[each] for each in digests if each in nodes})
+    items = tree.list(root)
+    assert tree.values(items) == history
+    assert tree.values([]) == []
+
+    change(nodes, items[2000])
+
+    with pytest.raises(CheckpointCorrupt, match=items[2000][:12]):
+        tree.values(items)
 
 
 def test_a_list_part_out_of_place_is_found() -> None:

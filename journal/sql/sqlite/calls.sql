@@ -17,15 +17,10 @@ select c.*, a.body as arguments_body, x.body as extra_body, v.body as value_body
  where c.call_id = :call_id
 
 -- call_at_key --
-select c.*, a.body as arguments_body, x.body as extra_body, v.body as value_body, y.body as result_extra_body,
-       (select count(*) from evidence e where e.call_id = c.call_id and e.kind = 'late_result') as late_results
-  from calls c
-  left join blobs a on a.digest = c.arguments_digest
-  left join blobs x on x.digest = c.extra_digest
-  left join blobs v on v.digest = c.value_digest
-  left join blobs y on y.digest = c.result_extra
- where c.run_id = :run_id and c.path = :path and c.step = :step and c.kind = :kind and c.ordinal = :ordinal
-   and c.abandoned = 0
+-- Almost always there is none: asked for one column, that costs least.
+select call_id
+  from calls
+ where run_id = :run_id and path = :path and step = :step and kind = :kind and ordinal = :ordinal and abandoned = 0
 
 -- calls_of_run --
 -- The steps of a run. What it asked in the background has a key space of its own, that begins with ~.
@@ -86,7 +81,8 @@ update calls
    and attempts = :attempts and allowance = :allowance
 
 -- finish_call --
--- The first result wins: an outcome is written once, for the attempt that it belongs to.
+-- The first result wins: an outcome is written once, for the attempt that it belongs to. With :living only while its run
+-- still runs under the token that the call began under.
 update calls
    set outcome       = :outcome,
        value_digest  = :value_digest,
@@ -99,6 +95,8 @@ update calls
        ended_at      = :now,
        allowance     = 0
  where call_id = :call_id and outcome is null and abandoned = 0 and attempts = :attempts and token = :token
+   and (:living = 0
+        or exists (select 1 from runs r where r.run_id = calls.run_id and r.state = 'running' and r.token = calls.token))
 
 -- reopen_call --
 update calls

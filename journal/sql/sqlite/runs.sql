@@ -285,6 +285,11 @@ select body
   from nodes
  where digest = :digest
 
+-- nodes --
+select n.digest, n.body
+  from json_each(:digests) d
+ cross join nodes n on n.digest = d.value
+
 -- add_checkpoint --
 insert into checkpoints (run_id, seq, root, body, position, seal, created_at)
 values (:run_id, :seq, :root, :body, :position, :seal, :now)
