@@ -236,7 +236,7 @@ class Point:
             "counter": agent["counter"],
             "bulks": self._records(agent["bulks"]),
             "topics": self._records(agent["topics"]),
-            "current": self._record(self._tree.value(current) if isinstance(current, str) else current),
+            "current": self._record(self._tree.value(Digest(current)) if isinstance(current, str) else current),
         }
 
     def _records(self, stored: Digest | Grown) -> list[dict[str, Any]]:

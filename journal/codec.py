@@ -286,9 +286,8 @@ def _tagged_bytes(value: bytes) -> dict[str, str]:
 _json = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_tagged_bytes
 )
-_parts: Any = _json.iterencode  # makes an encoder of C for each value, which costs more than to write a small one
-if make := getattr(json.encoder, "c_make_encoder", None):
-    _parts = make(None, _tagged_bytes, json.encoder.encode_basestring, None, ":", ",", True, False, False)
+_make: Any = getattr(json.encoder, "c_make_encoder", None)  # `_json` makes one for each value, which costs more than to use it
+_parts: Any = _make(None, _tagged_bytes, json.encoder.encode_basestring, None, ":", ",", True, False, False) if _make else _json.iterencode
 
 
 def _dump(value: Any) -> str:
@@ -324,7 +323,8 @@ def _no_constant(name: str) -> Any:
 
 
 _TAG_WRITTEN = f'"{_TAG}"'.encode()
-_scan = json.JSONDecoder(parse_constant=_no_constant).scan_once
+_decoder: Any = json.JSONDecoder(parse_constant=_no_constant)
+_scan = _decoder.scan_once
 """For the many values that need no tags: no function of ours is called for each object."""
 
 

@@ -26,7 +26,7 @@ from .clock import Clock
 from .decisions import Offer
 from .documents import Document
 from .errors import CheckpointCorrupt
-from .ids import CallId, ChatId, Digest, InputId, RunId
+from .ids import CallId, ChatId, InputId, RunId
 from .leaks import Leak
 from .listing import NO_SEARCH, Search
 from .masking import Masker

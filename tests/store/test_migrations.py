@@ -174,7 +174,8 @@ def test_every_column_with_a_body_is_named_so() -> None:
     """What may be a stub is known by the end of its name."""
     names = {name for statement in queries.load("sqlite").values() for name in re.findall(r"\bbody as (\w+)", statement)}
 
-    assert names and all(name.endswith("body") for name in names)
+    assert names
+    assert all(name.endswith("body") for name in names)
 
 
 @pytest.mark.parametrize(
