@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,10 @@ def other_thread(work: Callable[[], None]) -> None:
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
+
+
+def run[T](waits: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run(asyncio.wait_for(waits, 60))
 
 
 def test_what_is_answered_together_wakes_the_loop_once() -> None:
@@ -30,7 +35,7 @@ def test_what_is_answered_together_wakes_the_loop_once() -> None:
         woken = len(calls)
         return await asyncio.gather(*waiters), woken
 
-    assert asyncio.run(waits()) == (list(range(50)), 1)
+    assert run(waits()) == (list(range(50)), 1)
 
 
 def test_answers_that_come_one_after_another_all_arrive() -> None:
@@ -40,10 +45,10 @@ def test_answers_that_come_one_after_another_all_arrive() -> None:
             waiter = answer_of(future)
             thread = threading.Thread(target=future.set_result, args=(7,))
             thread.start()
-            assert await asyncio.wait_for(waiter, 60) == 7
+            assert await waiter == 7
             thread.join()
 
-    asyncio.run(waits())
+    run(waits())
 
 
 def test_an_answer_that_is_there_already_arrives_and_so_does_an_error() -> None:
@@ -57,7 +62,7 @@ def test_an_answer_that_is_there_already_arrives_and_so_does_an_error() -> None:
         with pytest.raises(ValueError, match="no"):
             await answer_of(refused)
 
-    asyncio.run(waits())
+    run(waits())
 
 
 def test_who_stops_waiting_takes_nothing_back_and_disturbs_nobody() -> None:
@@ -71,7 +76,7 @@ def test_who_stops_waiting_takes_nothing_back_and_disturbs_nobody() -> None:
         future.set_result(1)
         assert await patient == 1
 
-    asyncio.run(waits())
+    run(waits())
 
 
 def test_what_was_taken_back_is_a_cancellation_for_who_waits() -> None:
@@ -82,7 +87,7 @@ def test_what_was_taken_back_is_a_cancellation_for_who_waits() -> None:
         with pytest.raises(asyncio.CancelledError):
             await waiter
 
-    asyncio.run(waits())
+    run(waits())
 
 
 def test_an_answer_for_a_loop_that_is_gone_harms_nobody() -> None:
@@ -91,7 +96,7 @@ def test_an_answer_for_a_loop_that_is_gone_harms_nobody() -> None:
     async def gives_up() -> None:
         answer_of(future)
 
-    asyncio.run(gives_up())
+    run(gives_up())
     future.set_result(1)
 
     assert future.result() == 1
