@@ -186,7 +186,7 @@ def _bodies(reader: sqlite3.Connection, run_id: str, whole: bool) -> Iterator[by
 
 def _nodes(reader: sqlite3.Connection, root: bytes) -> Iterator[bytes]:
     def node(digest: str) -> bytes:
-        body: bytes = reader.execute("select body from nodes where digest = ?", (digest,)).fetchone()[0]
+        body: bytes = reader.execute("select body from blobs where digest = ?", (digest,)).fetchone()[0]
         return body
 
     part = node(root.decode().split('"')[3])

@@ -1,8 +1,8 @@
-"""Removes bodies and nodes that nothing names any more: mark, then sweep in small transactions (I13).
+"""Removes bodies that nothing names and no saved state leads to any more: mark, then sweep in small transactions (I13).
 
 What was named since the collection began is noted by the writer itself and looked up inside the transaction that
-removes, so that nothing is removed on an old look. If a node that is in use cannot be read, no node is removed: what
-lies below it is not known.
+removes, so that nothing is removed on an old look. A body that is or was a part of a saved state, a node, goes only
+where no state leads to it. If a node that is in use cannot be read, none is removed: what lies below it is not known.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Interrupted(Exception):
 
 @dataclass(slots=True)
 class Removed:
-    """What went, or what would go. `problem` says why something was left that might have gone."""
+    """What went, or what would go. A body that is a node counts as one. `problem`: why something was left that might have gone."""
 
     runs: int = 0
     checkpoints: int = 0
@@ -104,14 +104,17 @@ class _Marks:
 def look(desk: Desk, gone: Iterable[RunId] | None = None) -> Garbage:
     """What is garbage; or, for a plan, what would be without these runs. Reads only, a little at a time."""
     without = json.dumps(sorted(gone or ()))
-    newest = desk.read(lambda tx: tx.one("newest_parts"))
-    bodies = desk.read(lambda tx: tx.all("unnamed_bodies", gone=without, newest=newest["blob"]))
+    newest = desk.read(lambda tx: tx.one("newest_body"))["newest"]
     roots = desk.read(lambda tx: tx.all("kept_roots", gone=without, planned=gone is not None, keep_unfinished=KEEP_POINTS))
     marks = _mark(desk, roots)
+    problem, unreached = "", "[]"
     if marks.unreadable:
         lost = marks.unreadable[0][:12]
-        return Garbage(bodies, (), f"A saved state cannot be read whole ({lost}), so no part of any saved state was removed.")
-    return Garbage(bodies, _unreached(desk, marks.reached, newest["node"]))
+        problem = f"A saved state cannot be read whole ({lost}), so no part of any saved state was removed."
+    else:
+        unreached = json.dumps(_unreached(desk, marks.reached, newest))
+    rows = desk.read(lambda tx: tx.all("unnamed_bodies", gone=without, newest=newest, unreached=unreached))
+    return Garbage([row for row in rows if not row["is_node"]], [row for row in rows if row["is_node"]], problem)
 
 
 def _mark(desk: Desk, roots: Iterable[Row]) -> _Marks:
@@ -140,16 +143,16 @@ def _some_nodes(tx: Reader, after: int, newest: int) -> list[Row]:
     return tx.all("some_nodes", after=after, newest=newest, most=_LOOK_AT_ONCE)
 
 
-def _unreached(desk: Desk, reached: set[Digest], newest: int) -> list[Row]:
-    found: list[Row] = []
+def _unreached(desk: Desk, reached: set[Digest], newest: int) -> list[Digest]:
+    found: list[Digest] = []
     after = 0
     while True:
         desk.breathe()
         rows = desk.read(partial(_some_nodes, after=after, newest=newest))
         if not rows:
             return found
-        after = rows[-1]["node_id"]
-        found.extend(row for row in rows if row["digest"] not in reached)
+        after = rows[-1]["blob_id"]
+        found.extend(row["digest"] for row in rows if row["digest"] not in reached)
 
 
 # -- removing -----------------------------------------------------------------------------------
@@ -201,7 +204,7 @@ def _drop_bodies(scribe: Scribe, rows: list[Row]) -> list[Row]:
 
 def _drop_nodes(scribe: Scribe, rows: list[Row]) -> list[Row]:
     free = [row for row in rows if not scribe.pins.is_pinned(row["digest"])]
-    return [row for row in free if scribe.tx.change("drop_node", id=row["node_id"], digest=row["digest"])]
+    return [row for row in free if scribe.tx.change("drop_body", id=row["blob_id"], digest=row["digest"])]
 
 
 def _remove_file(desk: Desk, removed: Removed, digest: str) -> None:

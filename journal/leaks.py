@@ -6,7 +6,7 @@ would be damage, and another name another record. So a find is told, and goes wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .ids import RunId
@@ -28,11 +28,17 @@ class Leak:
 def find(read: Read, masker: Masker) -> list[Leak]:
     """Search everything stored, a few records in one reading at a time, so that writes go on."""
     found: dict[str, set[str]] = {}
+    held: dict[str, set[str]] = {}
+    below: dict[str, Sequence[str]] = {}
     for row in _rows(read, "blobs_after"):
-        if names := masker.names_in(row["body"] or b""):
+        body = row["body"] or b""  # a large one whose file is lost holds nothing any more
+        if row["is_node"]:
+            below[row["digest"]] = children(body)
+        if names := masker.names_in(body):
+            held[row["digest"]] = names
             for run_id in _owners(read, row["digest"]):
                 found.setdefault(run_id, set()).update(names)
-    for run_id, names in _in_chats(read, masker):
+    for run_id, names in _in_chats(read, masker, held, below):
         found.setdefault(run_id, set()).update(names)
     for row in read(lambda tx: tx.all("texts_of_runs")):
         names = masker.names_in(row["text"].encode("utf-8", "surrogatepass")) | masker.names_in(row["body"] or b"")
@@ -45,15 +51,10 @@ def _owners(read: Read, digest: str) -> list[str]:
     return [row["run_id"] for row in read(lambda tx: tx.all("runs_with_blob", digest=digest))]
 
 
-def _in_chats(read: Read, masker: Masker) -> Iterator[tuple[str, set[str]]]:
-    """Runs whose resume points reach a node that holds a secret."""
-    held: dict[str, set[str]] = {}
-    below: dict[str, Sequence[str]] = {}
-    for row in _rows(read, "nodes_after"):
-        body = row["body"] or b""  # a large one whose file is lost holds nothing any more
-        below[row["digest"]] = children(body)
-        if names := masker.names_in(body):
-            held[row["digest"]] = names
+def _in_chats(
+    read: Read, masker: Masker, held: Mapping[str, set[str]], below: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[str, set[str]]]:
+    """Runs whose resume points reach a body that holds a secret. `below` is what each part of a saved state names."""
     for row in _rows(read, "checkpoints_after"):
         seen, left = {row["root"]}, [row["root"]]
         if row["body"] is not None:  # the root stands in the checkpoint

@@ -26,7 +26,7 @@ class Progress:
     """One finished part of the work: what was looked at, how many of how many, and what is wrong with it."""
 
     part: str
-    """`file`, `references`, `blobs`, `nodes` or `checkpoints`."""
+    """`file`, `references`, `blobs` or `checkpoints`."""
     done: int
     total: int
     faults: list[str] = field(default_factory=list)
@@ -38,7 +38,6 @@ def verify(folder: Path) -> Iterator[Progress]:
     yield from _check(looker, "file", "quick_check", lambda row: "" if row["quick_check"] == "ok" else row["quick_check"])
     yield from _check(looker, "references", "foreign_key_check", _dangling)
     yield from _pages(looker, "blobs", lambda tx, after: tx.all("blobs_after", after=after, most=_PAGE), _wrong_body)
-    yield from _pages(looker, "nodes", lambda tx, after: tx.all("nodes_after", after=after, most=_PAGE), _wrong_body)
     yield from _pages(looker, "checkpoints", lambda tx, after: tx.all("checkpoints_after", after=after, most=_PAGE), _Trees().wrong)
 
 

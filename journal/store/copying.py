@@ -65,9 +65,9 @@ def contents(database: Path) -> Contents:
     with _in_our_words(), closing(_reading_copy(database)) as connection:
         found = Contents(schema=_number(connection, "PRAGMA user_version"))
         found.journal_id = connection.execute("SELECT min(boot_id) AS first FROM boots").fetchone()["first"] or ""
-        for table in ("chats", "runs", "calls", "checkpoints", "blobs", "nodes"):
+        for table in ("chats", "runs", "calls", "checkpoints", *_tables_of_bodies(connection)):
             found.counts[table] = _number(connection, f"SELECT count(*) FROM {table}")
-        for table in ("blobs", "nodes"):
+        for table in _tables_of_bodies(connection):
             for row in connection.execute(f"SELECT digest, body FROM {table} WHERE substr(body, 1, 6) = ?", (STUB,)):
                 found.files[row["digest"]] = int(row["body"].rpartition(b":")[2])
         return found
@@ -95,9 +95,14 @@ def damaged_bodies(database: Path, step: Callable[[], None]) -> set[str]:
 
 
 def _bodies(connection: sqlite3.Connection) -> Iterator[str]:
-    yield from (f"SELECT digest, body FROM {table}" for table in ("blobs", "nodes"))
+    yield from (f"SELECT digest, body FROM {table}" for table in _tables_of_bodies(connection))
     if any(column["name"] == "body" for column in connection.execute("PRAGMA table_info(checkpoints)")):  # not in older editions
         yield "SELECT root AS digest, body FROM checkpoints WHERE body IS NOT NULL"
+
+
+def _tables_of_bodies(connection: sqlite3.Connection) -> list[str]:
+    """In older editions the parts of saved states lie in a table of their own."""
+    return [table for table in ("blobs", "nodes") if connection.execute(f"PRAGMA table_info({table})").fetchone()]
 
 
 def _damaged_in(connection: sqlite3.Connection, bodies: str, step: Callable[[], None]) -> Iterator[str]:

@@ -6,6 +6,7 @@ is newer than this code is refused, never guessed at.
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ def migrate(connection: sqlite3.Connection, now: int) -> None:
     for step in known()[before:]:
         # A table that others point at can only be made anew while references are not looked at; they are before the commit.
         connection.execute("PRAGMA foreign_keys = off")
+        connection.create_function("sha256", 1, _sha256, deterministic=True)
         connection.execute("BEGIN IMMEDIATE")
         try:
             _apply(connection, step, now)
@@ -68,7 +70,13 @@ def migrate(connection: sqlite3.Connection, now: int) -> None:
             connection.rollback()
             raise
         finally:
+            connection.create_function("sha256", 1, None)
             connection.execute("PRAGMA foreign_keys = on")
+
+
+def _sha256(data: bytes) -> str:
+    """For a step that has to tell what was written from what was damaged since."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def _apply(connection: sqlite3.Connection, step: Migration, now: int) -> None:

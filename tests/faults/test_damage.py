@@ -212,7 +212,7 @@ def _records(world: World, run: Run) -> set[tuple[str, str, str, str]]:
     values = [call.value for call in calls if call.outcome] + [call.arguments for call in calls] + [run.input]
     bodies = {codec.body(value).digest for value in values}
     return (
-        {("nodes", "body", "digest", name) for name in nodes}
+        {("blobs", "body", "digest", name) for name in nodes}
         | {("blobs", "body", "digest", name) for name in bodies}
         | {("checkpoints", column, "seq", str(point.seq)) for column in ("position", "seal", "root", "body")}
     )

@@ -267,8 +267,8 @@ DAMAGE: dict[str, Callable[[Backup], object]] = {
     "manifest of another kind": lambda made: (made.path / MANIFEST).write_text("[]"),
     "no file": lambda made: next(path for path in (made.path / "blobs").rglob("*") if path.is_file()).unlink(),
     "a file": lambda made: next(path for path in (made.path / "blobs").rglob("*") if path.is_file()).write_bytes(b"other"),
-    "a body": lambda made: (inside(made, "update blobs set body = x'31'"), resealed(made)),
-    "a node": lambda made: (inside(made, "update nodes set body = x'31'"), resealed(made)),
+    "a body": lambda made: (inside(made, "update blobs set body = x'31' where is_node = 0"), resealed(made)),
+    "a node": lambda made: (inside(made, "update blobs set body = x'31' where is_node = 1"), resealed(made)),
     "a reference": lambda made: (inside(made, "delete from boots"), resealed(made)),
     "a page": lambda made: (_zero_a_page(made.path / DATABASE), resealed(made)),
 }

@@ -112,6 +112,38 @@ def test_a_result_whose_bytes_were_damaged_since_is_saved_again_and_not_lost(wor
     assert world.journal.calls(second.run_id)[0].value == value
 
 
+@pytest.mark.parametrize("part_first", [False, True])
+@pytest.mark.parametrize("value", ["small", BIG], ids=["in the database", "in a file"])
+def test_content_that_was_damaged_since_is_put_right_by_whoever_names_it_next(world: World, value: str, part_first: bool) -> None:
+    """A value and a part of a saved state with the same content are one body: either way of naming it heals it for both."""
+    digest = codec.body(value).digest
+    run = world.admit("chat", "m")
+
+    def name(*, as_part: bool) -> None:
+        if as_part:
+            world.journal.checkpoint(run.run_id, run.token, world.point(history=(value,)), []).result()
+        else:
+            world.done(run, tool(1), value)
+
+    name(as_part=part_first)
+    if value is BIG:
+        (file,) = files(world)
+        file.write_bytes(b"?" * file.stat().st_size)
+    with closing(sqlite3.connect(world.folder / "journal.db")) as connection, connection:
+        if value is not BIG:
+            connection.execute("update blobs set body = x'7b7d' where digest = ?", [digest])
+        before = connection.execute("select body from blobs where digest = ?", [digest]).fetchone()[0]
+    name(as_part=not part_first)
+
+    point = world.journal.resume_point(run.run_id)
+    assert world.journal.calls(run.run_id)[0].value == value
+    assert [point.tree.value(each) for each in point.tree.list(point.tree.value(point.root)["history"])] == [value]
+    with closing(sqlite3.connect(world.folder / "journal.db")) as connection:
+        rows = connection.execute("select body, is_node from blobs where digest = ?", [digest]).fetchall()
+    assert [mark for _, mark in rows] == [1]
+    assert (rows[0][0] == before) is (value is BIG)  # a stub stays
+
+
 def test_many_threads_keep_the_same_content(tmp_path: Path) -> None:
     kept = Bodies(tmp_path)
     data = BIG.encode()

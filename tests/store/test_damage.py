@@ -158,7 +158,7 @@ def test_every_node_of_a_checkpoint_is_verified_when_it_is_read(world: World, ru
     loaded = world.journal.resume_point(run.run_id)
     history = loaded.tree.value(loaded.root)["history"]
     places = [f"checkpoints set body = {{}} where root = '{loaded.root}'"]
-    places += [f"nodes set body = {{}} where digest = '{digest}'" for digest in (history, *loaded.tree.list(history))]
+    places += [f"blobs set body = {{}} where digest = '{digest}'" for digest in (history, *loaded.tree.list(history))]
 
     for place in places:
         tamper(world, f"update {place.format("cast(body || x'00' as blob)")}")
@@ -177,7 +177,7 @@ def test_every_node_of_a_checkpoint_is_verified_when_it_is_read(world: World, ru
 def test_a_missing_node_is_no_shorter_history(world: World, run: Run) -> None:
     point = world.journal.resume_point(run.run_id)
     (item,) = point.tree.list(point.tree.value(point.root)["history"])
-    tamper(world, f"delete from nodes where digest = '{item}'")
+    tamper(world, f"delete from blobs where digest = '{item}'")
 
     with pytest.raises(CheckpointCorrupt):
         world.journal.resume_point(run.run_id).tree.value(item)

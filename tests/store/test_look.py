@@ -184,6 +184,22 @@ def test_an_older_journal_says_what_brings_it_up_to_date(tmp_path: Path) -> None
         look._looker.read(lambda tx: tx.one("identity"))
 
 
+def test_an_older_journal_is_not_called_damaged_for_what_it_keeps_elsewhere(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "journal.db")
+    connection.executescript((Path(__file__).parent / "golden" / "schema_4.sql").read_text(encoding="utf-8"))
+    connection.close()
+
+    look = Journal.look(tmp_path, masker=Masker(list))
+    (held,) = look.unfinished()
+
+    assert len(look.run_view(held.run_id)["calls"]) == 2
+    point = look.resume_point(held.run_id)
+    with pytest.raises(StoreLost, match="up to date"):
+        point.tree.list(point.tree.value(point.root)["history"])
+    with pytest.raises(StoreLost, match="up to date"):
+        faults(tmp_path)
+
+
 def test_there_is_nothing_to_look_at(tmp_path: Path) -> None:
     with pytest.raises(StoreLost, match="no journal"):
         Journal.look(tmp_path / "journal", masker=Masker(list))
@@ -214,7 +230,7 @@ def faults(folder: Path) -> dict[str, list[str]]:
     return found
 
 
-PARTS = ["file", "references", "blobs", "nodes", "checkpoints"]
+PARTS = ["file", "references", "blobs", "checkpoints"]
 
 
 def test_a_sound_journal_is_verified_beside_its_owner(full: World) -> None:
@@ -228,17 +244,18 @@ def test_a_sound_journal_is_verified_beside_its_owner(full: World) -> None:
 
 
 DAMAGE = {
-    "blobs": "update blobs set body = cast(body || x'20' as blob) where blob_id = 5",
-    "nodes": "update nodes set body = cast(body || x'20' as blob) where node_id = 9",
-    "references": "update runs set chat_id = 'nobody' where chat_id = 'chat 2'",
+    "a value": ("blobs", "update blobs set body = cast(body || x'20' as blob) where blob_id = 5"),
+    "a part of a state": ("blobs", "update blobs set body = cast(body || x'20' as blob) where is_node = 1"),
+    "a reference": ("references", "update runs set chat_id = 'nobody' where chat_id = 'chat 2'"),
 }
 
 
-@pytest.mark.parametrize("part", DAMAGE)
-def test_what_is_not_what_was_written_is_named(full: World, part: str) -> None:
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_what_is_not_what_was_written_is_named(full: World, damage: str) -> None:
+    part, change = DAMAGE[damage]
     full.close()
     connection = sqlite3.connect(full.folder / "journal.db", isolation_level=None)
-    assert connection.execute(DAMAGE[part]).rowcount >= 1
+    assert connection.execute(change).rowcount >= 1
     connection.close()
     before = trace(full.folder)
 
@@ -254,7 +271,7 @@ def test_what_is_not_what_was_written_is_named(full: World, part: str) -> None:
     [
         "update checkpoints set position = x'7b7d' where checkpoint_id = 3",
         "update checkpoints set seal = 'x' where checkpoint_id = 3",
-        "delete from nodes where node_id = (select max(node_id) - 2 from nodes)",
+        "delete from blobs where blob_id = (select max(blob_id) from blobs where is_node = 1)",
         "update checkpoints set body = null where checkpoint_id = 3",
     ],
 )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from journal import codec
 from journal.errors import RecordCorrupt
 from journal.records import Choice, Hold, HoldReason, RunState
 from journal.store import migrate, queries
@@ -144,6 +145,39 @@ def test_a_stored_journal_opens_and_goes_on(golden: Path, tmp_path: Path) -> Non
     world.close()
 
 
+def test_two_copies_of_one_content_become_one_and_the_right_one_stays(tmp_path: Path) -> None:
+    """Until schema 4 parts of saved states lay in a table of their own."""
+    (tmp_path / "journal").mkdir()
+    connection = sqlite3.connect(tmp_path / "journal" / "journal.db")
+    connection.executescript((HERE / "golden" / "schema_4.sql").read_text(encoding="utf-8"))
+    shutil.copy(HERE / "golden" / "schema_4.head", tmp_path / "journal" / "journal.head")
+    bodies = {name: codec.body(name) for name in ("equal", "value damaged", "part damaged", "both damaged", "part only")}
+    stub = b"\x00file:%s:300000" % codec.body("large").digest.encode()
+    for name, body in bodies.items():
+        value = b"?" if name in ("value damaged", "both damaged") else body.data
+        part = b"!" if name in ("part damaged", "both damaged") else body.data
+        if name != "part only":
+            connection.execute("insert into blobs (digest, body) values (?, ?)", (body.digest, value))
+        connection.execute("insert into nodes (digest, body) values (?, ?)", (body.digest, part))
+    for table in ("blobs", "nodes"):
+        connection.execute(f"insert into {table} (digest, body) values (?, ?)", (codec.body("large").digest, stub))
+    values = {row[0] for row in connection.execute("select digest from blobs")}
+    parts = {row[0] for row in connection.execute("select digest from nodes")}
+    connection.commit()
+    connection.close()
+
+    SqliteStore(tmp_path / "journal", 1).close()
+
+    connection = sqlite3.connect(tmp_path / "journal" / "journal.db")
+    found = {row[0]: (row[1], row[2]) for row in connection.execute("select digest, body, is_node from blobs")}
+    connection.close()
+    assert set(found) == values | parts
+    assert {digest for digest, (_, is_node) in found.items() if is_node} == parts
+    for name, body in bodies.items():
+        assert found[body.digest][0] == (b"?" if name == "both damaged" else body.data), name
+    assert found[codec.body("large").digest][0] == stub
+
+
 def used_queries() -> Iterator[str]:
     """Names in the engine's own calls: tx.one("name"), .all, .change, and the look from outside."""
     for path in JOURNAL.rglob("*.py"):
@@ -190,7 +224,7 @@ def test_every_column_with_a_body_is_named_so() -> None:
         ("waiting_inputs", "waiting_inputs"),
         ("list_held", "held_runs"),
         ("count_resumed", "claims_of_runs"),
-        ("node", "sqlite_autoindex_nodes_1"),
+        ("node", "sqlite_autoindex_blobs_1"),
         ("tombstone", "sqlite_autoindex_tombstones_1"),
         ("finished_root", "sqlite_autoindex_runs_1"),
         ("drop_evidence", "one_evidence_per_result"),

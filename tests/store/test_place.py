@@ -164,7 +164,7 @@ def test_a_write_that_was_cut_off_is_undone(tmp_path: Path, without_log: None) -
     connection.execute("pragma cache_size = 1")
     connection.execute("begin immediate")
     for number in range(300):
-        connection.execute("insert into nodes (digest, body) values (?, ?)", (f"half {number}", b"x" * 3000))
+        connection.execute("insert into blobs (digest, body) values (?, ?)", (f"half {number}", b"x" * 3000))
     crashed = tmp_path / "crashed"
     subprocess.run(["cp", "-r", str(tmp_path / "journal"), str(crashed)], check=True)
     connection.execute("rollback")

@@ -54,6 +54,8 @@ def tables(world: World) -> dict[str, int]:
     connection = sqlite3.connect(world.folder / "journal.db")
     names = [row[0] for row in connection.execute("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'")]
     counts = {name: connection.execute(f"select count(*) from {name}").fetchone()[0] for name in names}
+    counts["parts"] = connection.execute("select count(*) from blobs where is_node = 1").fetchone()[0]
+    counts["blobs"] -= counts["parts"]
     assert connection.execute("pragma foreign_key_check").fetchall() == []
     assert connection.execute("pragma quick_check").fetchone() == ("ok",)
     connection.close()
@@ -286,7 +288,7 @@ def test_late_results_and_decisions_of_an_unfinished_run_stay(world: World) -> N
 
     world.journal.prune(Policy(runs=0, days=1))
 
-    assert tables(world) | {"events": 0, "nodes": 0} == before | {"events": 0, "nodes": 0}
+    assert tables(world) | {"events": 0, "parts": 0} == before | {"events": 0, "parts": 0}
     assert world.journal.calls(run.run_id)[0].late_results == 1
 
 
@@ -378,14 +380,91 @@ def test_every_column_that_refers_to_a_body_is_looked_at(world: World) -> None:
     connection = sqlite3.connect(world.folder / "journal.db")
     names = [row[0] for row in connection.execute("select name from sqlite_schema where type = 'table'")]
     referring = {(table, row[3]) for table in names for row in connection.execute(f"pragma foreign_key_list({table})") if row[2] == "blobs"}
-    roots = {(table, row[3]) for table in names for row in connection.execute(f"pragma foreign_key_list({table})") if row[2] == "nodes"}
     connection.close()
     looked = re.findall(r"select +(?:e\.)?(\w+) +from (\w+)", queries.load("sqlite")["unnamed_bodies"])
 
     assert {(table, column) for column, table in looked} >= referring
     assert len(referring) >= 10
-    assert roots == set()  # a checkpoint holds its root itself
     assert "c.body" in queries.load("sqlite")["kept_roots"]
+
+
+def rows_of(world: World, value: str) -> list[int]:
+    """The marks of the rows that hold this value."""
+    connection = sqlite3.connect(world.folder / "journal.db")
+    found = [row[0] for row in connection.execute("select is_node from blobs where digest = ?", (codec.body(value).digest,))]
+    connection.close()
+    return found
+
+
+def shared_turn(world: World, chat: str, message: str, value: str, *, state_first: bool = False, last: str = "hello") -> Run:
+    """A call's result that is a message of the chat's history as well."""
+    run = world.admit(chat, message)
+    work = [
+        lambda: world.done(run, tool(1), value),
+        lambda: world.journal.checkpoint(run.run_id, run.token, world.point({"A0": 1}, ("hello", value)), []).result(),
+    ]
+    for each in reversed(work) if state_first else work:
+        each()
+    world.journal.close_run(run.run_id, run.token, RunState.COMPLETED, "bye", world.point(history=(last,)), []).result()
+    world.clock.turn(1)
+    return run
+
+
+@pytest.mark.parametrize("state_first", [False, True])
+@pytest.mark.parametrize("value", ["shared", BIG], ids=["small", "large"])
+def test_a_result_that_the_chat_shows_is_stored_once_and_goes_when_neither_names_it(world: World, value: str, state_first: bool) -> None:
+    run = shared_turn(world, "chat", "first", value, state_first=state_first)
+    assert rows_of(world, value) == [1]
+
+    thinned = world.journal.prune(FEW)  # no state leads there any more, the call does
+    assert (thinned.checkpoints, thinned.problem) == (2, "")
+    assert world.journal.calls(run.run_id)[0].value == value
+    assert rows_of(world, value) == [1]
+
+    turn(world, "chat", 2)
+    later(world)
+    planned = world.journal.plan(FEW)
+    assert world.journal.prune(FEW) == planned
+    assert (planned.runs, planned.nodes > 0) == (1, True)
+    assert rows_of(world, value) == []
+    assert not any(path.is_file() for path in (world.folder / "blobs").rglob("*"))
+    is_readable(world)
+
+
+def test_a_result_whose_run_went_stays_for_the_state_that_shows_it(world: World) -> None:
+    shared_turn(world, "chat", "first", "shared")
+    turn(world, "chat", 2)
+    shared_turn(world, "other", "m", "another", last="shared")
+    later(world)
+
+    assert world.journal.prune(FEW).runs == 1
+
+    assert rows_of(world, "shared") == [1]
+    is_readable(world)
+
+
+def test_a_value_that_never_was_part_of_a_state_goes_also_while_one_cannot_be_read(world: World) -> None:
+    for number in range(2):
+        shared_turn(world, "chat", f"m{number}", f"shared {number}")
+    run = world.admit("chat", "last")
+    world.journal.checkpoint(run.run_id, run.token, world.point(history=("unreadable",)), []).result()
+    world.done(world.admit("other", "m"), tool(1), "a value")
+    later(world)
+    connection = sqlite3.connect(world.folder / "journal.db", isolation_level=None)
+    connection.execute("update blobs set body = x'31' where digest = ?", (codec.body("unreadable").digest,))
+    connection.execute("pragma foreign_keys = off")
+    connection.execute("update calls set outcome = null, value_digest = null, result_digest = null, ended_at = null")
+    connection.close()
+    before = tables(world)["parts"]
+
+    removed = world.journal.prune(Policy(runs=0, days=30))
+
+    assert (removed.runs, removed.nodes) == (2, 0)
+    assert "cannot be read" in removed.problem
+    assert removed.bodies > 0
+    assert rows_of(world, "a value") == []
+    assert [rows_of(world, f"shared {number}") for number in range(2)] == [[1], [1]]
+    assert tables(world)["parts"] == before
 
 
 def test_a_part_that_two_chats_share_stays_for_the_one_that_is_left(world: World) -> None:
@@ -518,13 +597,13 @@ def test_a_saved_state_that_cannot_be_read_whole_loses_nothing(world: World) -> 
     for path in (world.folder / "blobs").rglob("*"):
         if path.is_file() and path.read_bytes().endswith(f"7{BIG}".encode()):
             path.write_bytes(b"damaged")
-    before = tables(world)["nodes"]
+    before = tables(world)["parts"]
 
     removed = world.journal.prune(FEW)
 
     assert (removed.nodes, removed.checkpoints) == (0, 4)
     assert "cannot be read" in removed.problem
-    assert tables(world)["nodes"] == before
+    assert tables(world)["parts"] == before
 
 
 def test_a_text_that_looks_like_a_digest_stops_nothing(world: World) -> None:

@@ -14,7 +14,7 @@ const LEVELS = {
   stopped: { icon: "dangerous", tone: "danger", word: "Not recording" },
 };
 const LOOKED = "The doctor has looked.";
-const PARTS = { file: "the file", references: "references", blobs: "saved values", nodes: "saved states", checkpoints: "checkpoints" };
+const PARTS = { file: "the file", references: "references", blobs: "saved values", checkpoints: "checkpoints" };
 
 export const store = createStore("durableSafety", {
   status: null,

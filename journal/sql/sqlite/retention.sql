@@ -1,4 +1,4 @@
--- What is kept and what goes: finished runs, superseded checkpoints, bodies and nodes that nothing names.
+-- What is kept and what goes: finished runs, superseded checkpoints, bodies that nothing names.
 
 -- tombstone --
 -- `state` is how the run ended that had the message.
@@ -140,10 +140,12 @@ select root, body
         or checkpoint_id in (select checkpoint_id from restore_selections where checkpoint_id is not null))
 
 -- unnamed_bodies --
--- Bodies that no record names. Every column that refers to a body stands here; a test compares with the schema.
-select blob_id, digest, length(body) as size, substr(body, 1, 6) = x'0066696c653a' as is_file
+-- Bodies that no record names; of parts of saved states only these (a JSON list), to which no state leads.
+-- Every column that refers to a body stands here; a test compares with the schema.
+select blob_id, digest, is_node, length(body) as size, substr(body, 1, 6) = x'0066696c653a' as is_file
   from blobs
  where blob_id <= :newest
+   and (is_node = 0 or digest in (select value from json_each(:unreached)))
    and digest not in (
        select input_digest     from runs      where run_id not in (select value from json_each(:gone))
         union all
@@ -169,28 +171,24 @@ select blob_id, digest, length(body) as size, substr(body, 1, 6) = x'0066696c653
  order by blob_id
 
 -- some_nodes --
-select node_id, digest, length(body) as size, substr(body, 1, 6) = x'0066696c653a' as is_file
-  from nodes
- where node_id > :after and node_id <= :newest
- order by node_id
+select blob_id, digest
+  from blobs
+ where is_node = 1 and blob_id > :after and blob_id <= :newest
+ order by blob_id
  limit :most
 
--- newest_parts --
-select coalesce((select max(blob_id) from blobs), 0) as blob, coalesce((select max(node_id) from nodes), 0) as node
+-- newest_body --
+select coalesce(max(blob_id), 0) as newest
+  from blobs
 
 -- drop_body --
 delete from blobs
  where blob_id = :id and digest = :digest
 
--- drop_node --
-delete from nodes
- where node_id = :id and digest = :digest
-
 -- body_is_named --
-select 1 as named from blobs where digest = :digest
- union all
-select 1 from nodes where digest = :digest
- limit 1
+select 1 as named
+  from blobs
+ where digest = :digest
 
 -- free_pages --
 select freelist_count as free

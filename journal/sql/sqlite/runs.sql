@@ -269,21 +269,23 @@ values (:digest, :body)
  where body is not excluded.body and substr(body, 1, 6) <> x'0066696C653A'
 
 -- add_node --
-insert into nodes (digest, body)
-values (:digest, :body)
+-- The same of a part of a saved state. What was stored as a value only becomes such a part as well.
+insert into blobs (digest, body, is_node)
+values (:digest, :body, 1)
     on conflict (digest) do update
-   set body = excluded.body
- where body is not excluded.body and substr(body, 1, 6) <> x'0066696C653A'
+   set is_node = 1,
+       body    = case when substr(body, 1, 6) = x'0066696C653A' then body else excluded.body end
+ where is_node = 0 or (body is not excluded.body and substr(body, 1, 6) <> x'0066696C653A')
 
 -- has_node --
-select node_id
-  from nodes
- where digest = :digest
+select blob_id
+  from blobs
+ where digest = :digest and is_node = 1
 
 -- node --
 select body
-  from nodes
- where digest = :digest
+  from blobs
+ where digest = :digest and is_node = 1
 
 -- nodes --
 select n.digest, n.body

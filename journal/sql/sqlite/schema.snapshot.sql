@@ -18,7 +18,7 @@ CREATE TABLE blobs (
     blob_id integer primary key,
     digest  text    not null unique,
     body    blob    not null
-) strict;
+, is_node integer not null default 0 check (is_node in (0, 1))) strict;
 
 CREATE TABLE boots (
     boot_id    text    primary key,
@@ -172,12 +172,6 @@ CREATE TABLE inputs (
     changed_at integer not null,
     seq        integer not null,
     primary key (chat_id, input_id)
-) strict;
-
-CREATE TABLE nodes (
-    node_id integer primary key,
-    digest  text    not null unique,
-    body    blob    not null
 ) strict;
 
 CREATE TABLE openings (

@@ -45,21 +45,13 @@ values (:generation, :now, :reason, :facts)
 
 -- count_bodies --
 select (select count(*) from blobs)       as blobs,
-       (select count(*) from nodes)       as nodes,
        (select count(*) from checkpoints) as checkpoints
 
 -- blobs_after --
-select blob_id as id, digest, body
+select blob_id as id, digest, body, is_node
   from blobs
  where blob_id > :after
  order by blob_id
- limit :most
-
--- nodes_after --
-select node_id as id, digest, body
-  from nodes
- where node_id > :after
- order by node_id
  limit :most
 
 -- checkpoints_after --
