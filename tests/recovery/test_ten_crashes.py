@@ -76,7 +76,8 @@ def stored(world: World) -> dict[str, int]:
     db = sqlite3.connect(f"file:{world.data_folder / 'journal.db'}?mode=ro", uri=True)
     try:
         parts = db.execute(
-            "select coalesce((select sum(length(body)) from blobs where is_node = 1), 0) + coalesce((select sum(length(body)) from checkpoints), 0)"
+            "select coalesce((select sum(length(body)) from blobs where is_node = 1), 0)"
+            " + coalesce((select sum(length(body)) from checkpoints), 0)"
         ).fetchone()[0]
         root = db.execute("select length(body) from checkpoints where body is not null order by checkpoint_id desc limit 1").fetchone()[0]
     finally:

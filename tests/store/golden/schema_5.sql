@@ -15,7 +15,7 @@ CREATE TABLE batches (
     one    integer primary key check (one = 1),
     number integer not null
 , journal_id text not null default '', generation integer not null default 1, heads integer not null default 0 check (heads in (0, 1)), place integer not null default 0) strict;
-INSERT INTO "batches" VALUES(1,12,'boot_01mcc5rm00spztmeksaa5ezrx4',1,1,11);
+INSERT INTO "batches" VALUES(1,12,'boot_01mcc5rm00kkkk05tzw698nbed',1,1,11);
 CREATE TABLE blobs (
     blob_id integer primary key,
     digest  text    not null unique,
@@ -35,8 +35,8 @@ CREATE TABLE boots (
     ended_at   integer,
     facts      blob    not null
 ) strict;
-INSERT INTO "boots" VALUES('boot_01mcc5rm00spztmeksaa5ezrx4',1800000000000,1800000000000,X'7B22706964223A317D');
-INSERT INTO "boots" VALUES('boot_01mcc5tek0j149pn4gkzjqb6qn',1800000060000,1800000060000,X'7B22706964223A317D');
+INSERT INTO "boots" VALUES('boot_01mcc5rm00kkkk05tzw698nbed',1800000000000,1800000000000,X'7B22706964223A317D');
+INSERT INTO "boots" VALUES('boot_01mcc5tek09fvbgzb9db69bgs7',1800000060000,1800000060000,X'7B22706964223A317D');
 CREATE TABLE "calls" (
     call_id          text    not null unique,
     run_id           text    not null references runs (run_id),
@@ -71,8 +71,8 @@ CREATE TABLE "calls" (
     check ((outcome is null) = (result_digest is null)),
     check ((outcome is null) = (ended_at is null))
 ) strict;
-INSERT INTO "calls" VALUES('call_01mcc5rm00spztmeksaa5ezrx6','run_01mcc5rm00spztmeksaa5ezrx5','A0',1,'model',0,'chat','5489ec9f7659c22a4b8e7305a2249b4ef38b1fd866b16940dde06de88d4120c7','58f4f5ac1e2f9dc624f78a3154a451a5445a1878fc429d104519941038a4a1f4',NULL,0,NULL,NULL,1,0,1,'boot_01mcc5rm00spztmeksaa5ezrx4','ok','2419e337f87dc72952d253e0885b8f89988a3c518fc03ca841f27d44c975e9bf',0,'23a1df012d0cbf20bb38f954599650d566facac2e765145d1717ce9c7bf85513',NULL,'',NULL,1800000000000,1800000000000,3,'ran',0,0);
-INSERT INTO "calls" VALUES('call_01mcc5rm00spztmeksaa5ezrx7','run_01mcc5rm00spztmeksaa5ezrx5','A0',1,'tool',0,'shell','a15b7089cfdabab7f8b8522b9e3fe63154031a78f2a050e516b42ed1187583f8','58f4f5ac1e2f9dc624f78a3154a451a5445a1878fc429d104519941038a4a1f4',NULL,0,NULL,NULL,1,0,1,'boot_01mcc5rm00spztmeksaa5ezrx4',NULL,NULL,0,NULL,NULL,'',NULL,1800000000000,NULL,5,'ran',0,0);
+INSERT INTO "calls" VALUES('call_01mcc5rm00kkkk05tzw698nbef','run_01mcc5rm00kkkk05tzw698nbee','A0',1,'model',0,'chat','5489ec9f7659c22a4b8e7305a2249b4ef38b1fd866b16940dde06de88d4120c7','58f4f5ac1e2f9dc624f78a3154a451a5445a1878fc429d104519941038a4a1f4',NULL,0,NULL,NULL,1,0,1,'boot_01mcc5rm00kkkk05tzw698nbed','ok','2419e337f87dc72952d253e0885b8f89988a3c518fc03ca841f27d44c975e9bf',0,'23a1df012d0cbf20bb38f954599650d566facac2e765145d1717ce9c7bf85513',NULL,'',NULL,1800000000000,1800000000000,3,'ran',0,0);
+INSERT INTO "calls" VALUES('call_01mcc5rm00kkkk05tzw698nbeg','run_01mcc5rm00kkkk05tzw698nbee','A0',1,'tool',0,'shell','a15b7089cfdabab7f8b8522b9e3fe63154031a78f2a050e516b42ed1187583f8','58f4f5ac1e2f9dc624f78a3154a451a5445a1878fc429d104519941038a4a1f4',NULL,0,NULL,NULL,1,0,1,'boot_01mcc5rm00kkkk05tzw698nbed',NULL,NULL,0,NULL,NULL,'',NULL,1800000000000,NULL,5,'ran',0,0);
 CREATE TABLE chats (
     chat_id    text    primary key,
     created_at integer not null,
@@ -90,9 +90,9 @@ CREATE TABLE "checkpoints" (
     seal          text    not null,
     created_at    integer not null
 ) strict;
-INSERT INTO "checkpoints" VALUES(1,'run_01mcc5rm00spztmeksaa5ezrx5',2,'1fe212d70e6c9ec5143f24f757556849d3b3dca21bf836bb1862af44a5c9989b',X'7B22686973746F7279223A2235373131346537383365373765616230356538653431363239386465353531373462653237353231323532306437323266393230383931616161393562363337227D',X'7B224130223A307D','41b3902c2d73f09c9f575670636d46a7f08f0841f67973864516e67ffdfcffdb',1800000000000);
-INSERT INTO "checkpoints" VALUES(2,'run_01mcc5rm00v3a2m3vhc9zktx61',8,'1fe212d70e6c9ec5143f24f757556849d3b3dca21bf836bb1862af44a5c9989b',X'7B22686973746F7279223A2235373131346537383365373765616230356538653431363239386465353531373462653237353231323532306437323266393230383931616161393562363337227D',X'7B224130223A307D','bb42958d4b32fcf607930111e715c5deeb8bb8f185fe6729f23985be649c9653',1800000000000);
-INSERT INTO "checkpoints" VALUES(3,'run_01mcc5rm00v3a2m3vhc9zktx61',9,'1fe212d70e6c9ec5143f24f757556849d3b3dca21bf836bb1862af44a5c9989b',X'7B22686973746F7279223A2235373131346537383365373765616230356538653431363239386465353531373462653237353231323532306437323266393230383931616161393562363337227D',X'7B224130223A307D','166bf8bc1ceb7cf38efe99d76eacba9858308615da236bdb6b0dd9f38263f00d',1800000000000);
+INSERT INTO "checkpoints" VALUES(1,'run_01mcc5rm00kkkk05tzw698nbee',2,'1fe212d70e6c9ec5143f24f757556849d3b3dca21bf836bb1862af44a5c9989b',X'7B22686973746F7279223A2235373131346537383365373765616230356538653431363239386465353531373462653237353231323532306437323266393230383931616161393562363337227D',X'7B224130223A307D','26a88d2242bfc0b919a9ab68d8b8f4c5631bcdc04e1a10f9f1b8791bb2e4e55a',1800000000000);
+INSERT INTO "checkpoints" VALUES(2,'run_01mcc5rm00kkkk05tzw698nbeh',8,'1fe212d70e6c9ec5143f24f757556849d3b3dca21bf836bb1862af44a5c9989b',X'7B22686973746F7279223A2235373131346537383365373765616230356538653431363239386465353531373462653237353231323532306437323266393230383931616161393562363337227D',X'7B224130223A307D','6d62600322456232b55b551d656a0f6fa68ca0e726c05c21b71d8a71c62f2aec',1800000000000);
+INSERT INTO "checkpoints" VALUES(3,'run_01mcc5rm00kkkk05tzw698nbeh',9,'1fe212d70e6c9ec5143f24f757556849d3b3dca21bf836bb1862af44a5c9989b',X'7B22686973746F7279223A2235373131346537383365373765616230356538653431363239386465353531373462653237353231323532306437323266393230383931616161393562363337227D',X'7B224130223A307D','24107f80ffed9a19b9716b8695d48f2a9150907db92bedff8cc739ddc8eed102',1800000000000);
 CREATE TABLE conflicts (
     conflict_id text    primary key,
     document_id text    not null,
@@ -140,17 +140,17 @@ CREATE TABLE "events" (
     boot_id text    not null references boots (boot_id),
     facts   blob
 ) strict;
-INSERT INTO "events" VALUES(1,1800000000000,'run_admitted','run_01mcc5rm00spztmeksaa5ezrx5',NULL,1,'boot_01mcc5rm00spztmeksaa5ezrx4',NULL);
-INSERT INTO "events" VALUES(2,1800000000000,'checkpoint_saved','run_01mcc5rm00spztmeksaa5ezrx5',NULL,NULL,'boot_01mcc5rm00spztmeksaa5ezrx4',NULL);
-INSERT INTO "events" VALUES(3,1800000000000,'call_begun','run_01mcc5rm00spztmeksaa5ezrx5','call_01mcc5rm00spztmeksaa5ezrx6',NULL,'boot_01mcc5rm00spztmeksaa5ezrx4',NULL);
-INSERT INTO "events" VALUES(4,1800000000000,'call_finished','run_01mcc5rm00spztmeksaa5ezrx5','call_01mcc5rm00spztmeksaa5ezrx6',NULL,'boot_01mcc5rm00spztmeksaa5ezrx4',X'7B226F7574636F6D65223A226F6B227D');
-INSERT INTO "events" VALUES(5,1800000000000,'call_begun','run_01mcc5rm00spztmeksaa5ezrx5','call_01mcc5rm00spztmeksaa5ezrx7',NULL,'boot_01mcc5rm00spztmeksaa5ezrx4',NULL);
-INSERT INTO "events" VALUES(6,1800000000000,'input_kept','run_01mcc5rm00spztmeksaa5ezrx5',NULL,NULL,'boot_01mcc5rm00spztmeksaa5ezrx4',X'7B22696E707574223A2278227D');
-INSERT INTO "events" VALUES(7,1800000000000,'run_admitted','run_01mcc5rm00v3a2m3vhc9zktx61',NULL,1,'boot_01mcc5rm00spztmeksaa5ezrx4',NULL);
-INSERT INTO "events" VALUES(8,1800000000000,'checkpoint_saved','run_01mcc5rm00v3a2m3vhc9zktx61',NULL,NULL,'boot_01mcc5rm00spztmeksaa5ezrx4',NULL);
-INSERT INTO "events" VALUES(9,1800000000000,'checkpoint_saved','run_01mcc5rm00v3a2m3vhc9zktx61',NULL,NULL,'boot_01mcc5rm00spztmeksaa5ezrx4',NULL);
-INSERT INTO "events" VALUES(10,1800000000000,'run_completed','run_01mcc5rm00v3a2m3vhc9zktx61',NULL,2,'boot_01mcc5rm00spztmeksaa5ezrx4',NULL);
-INSERT INTO "events" VALUES(11,1800000060000,'run_held','run_01mcc5rm00spztmeksaa5ezrx5','call_01mcc5rm00spztmeksaa5ezrx7',2,'boot_01mcc5tek0j149pn4gkzjqb6qn',X'7B22726561736F6E223A226F7574636F6D655F756E6B6E6F776E227D');
+INSERT INTO "events" VALUES(1,1800000000000,'run_admitted','run_01mcc5rm00kkkk05tzw698nbee',NULL,1,'boot_01mcc5rm00kkkk05tzw698nbed',NULL);
+INSERT INTO "events" VALUES(2,1800000000000,'checkpoint_saved','run_01mcc5rm00kkkk05tzw698nbee',NULL,NULL,'boot_01mcc5rm00kkkk05tzw698nbed',NULL);
+INSERT INTO "events" VALUES(3,1800000000000,'call_begun','run_01mcc5rm00kkkk05tzw698nbee','call_01mcc5rm00kkkk05tzw698nbef',NULL,'boot_01mcc5rm00kkkk05tzw698nbed',NULL);
+INSERT INTO "events" VALUES(4,1800000000000,'call_finished','run_01mcc5rm00kkkk05tzw698nbee','call_01mcc5rm00kkkk05tzw698nbef',NULL,'boot_01mcc5rm00kkkk05tzw698nbed',X'7B226F7574636F6D65223A226F6B227D');
+INSERT INTO "events" VALUES(5,1800000000000,'call_begun','run_01mcc5rm00kkkk05tzw698nbee','call_01mcc5rm00kkkk05tzw698nbeg',NULL,'boot_01mcc5rm00kkkk05tzw698nbed',NULL);
+INSERT INTO "events" VALUES(6,1800000000000,'input_kept','run_01mcc5rm00kkkk05tzw698nbee',NULL,NULL,'boot_01mcc5rm00kkkk05tzw698nbed',X'7B22696E707574223A2278227D');
+INSERT INTO "events" VALUES(7,1800000000000,'run_admitted','run_01mcc5rm00kkkk05tzw698nbeh',NULL,1,'boot_01mcc5rm00kkkk05tzw698nbed',NULL);
+INSERT INTO "events" VALUES(8,1800000000000,'checkpoint_saved','run_01mcc5rm00kkkk05tzw698nbeh',NULL,NULL,'boot_01mcc5rm00kkkk05tzw698nbed',NULL);
+INSERT INTO "events" VALUES(9,1800000000000,'checkpoint_saved','run_01mcc5rm00kkkk05tzw698nbeh',NULL,NULL,'boot_01mcc5rm00kkkk05tzw698nbed',NULL);
+INSERT INTO "events" VALUES(10,1800000000000,'run_completed','run_01mcc5rm00kkkk05tzw698nbeh',NULL,2,'boot_01mcc5rm00kkkk05tzw698nbed',NULL);
+INSERT INTO "events" VALUES(11,1800000060000,'run_held','run_01mcc5rm00kkkk05tzw698nbee','call_01mcc5rm00kkkk05tzw698nbeg',2,'boot_01mcc5tek09fvbgzb9db69bgs7',X'7B22726561736F6E223A226F7574636F6D655F756E6B6E6F776E227D');
 CREATE TABLE evidence (
     evidence_id   integer primary key,
     call_id       text    not null references calls (call_id),
@@ -191,13 +191,13 @@ CREATE TABLE inputs (
     seq        integer not null,
     primary key (chat_id, input_id)
 ) strict;
-INSERT INTO "inputs" VALUES('chat','x','run_01mcc5rm00spztmeksaa5ezrx5','3831b4c1a9fd6af77ae3ae2138f0d3df428fb885efe1e3b54d6cb6ddee2fcdfe','waiting',1800000000000,1800000000000,6);
+INSERT INTO "inputs" VALUES('chat','x','run_01mcc5rm00kkkk05tzw698nbee','3831b4c1a9fd6af77ae3ae2138f0d3df428fb885efe1e3b54d6cb6ddee2fcdfe','waiting',1800000000000,1800000000000,6);
 CREATE TABLE openings (
     opening     text    primary key,
     first_batch integer not null
 ) strict;
-INSERT INTO "openings" VALUES('boot_01mcc5rm00spztmeksaa5ezrx4',1);
-INSERT INTO "openings" VALUES('boot_01mcc5tek0j149pn4gkzjqb6qn',10);
+INSERT INTO "openings" VALUES('boot_01mcc5rm00kkkk05tzw698nbed',1);
+INSERT INTO "openings" VALUES('boot_01mcc5tek09fvbgzb9db69bgs7',10);
 CREATE TABLE restore_selections (
     selection_id  text    primary key,
     run_id        text    not null references runs (run_id),
@@ -232,8 +232,8 @@ CREATE TABLE runs (
     checkpoint_seq integer not null default 0,
     check ((state = 'held') = (hold_reason is not null))
 ) strict;
-INSERT INTO "runs" VALUES('run_01mcc5rm00spztmeksaa5ezrx5','chat',NULL,'m1','0d0c4bd27b751c5f5c66c091cbeac4e7dadc8b2f9ee00d7b61bb004ab96c308a','A title','held',2,1,X'7B226F6E5F72657374617274223A226175746F227D','outcome_unknown','call_01mcc5rm00spztmeksaa5ezrx7','',X'7B7D',1800000060000,0,NULL,1800000000000,1800000060000,'boot_01mcc5rm00spztmeksaa5ezrx4',2);
-INSERT INTO "runs" VALUES('run_01mcc5rm00v3a2m3vhc9zktx61','finished',NULL,'message of finished','f2fd852a85e082508057c45f4ce666169ca0dd5a96372e2237b1c7d64d7e3fdf','A title','completed',2,1,X'7B226F6E5F72657374617274223A226175746F227D',NULL,NULL,'',NULL,NULL,0,'55a4e9f5aff0a85f2770bcb4ca1bae728bccb7bc9d248ecdd5feb95ffaf64483',1800000000000,1800000000000,'boot_01mcc5rm00spztmeksaa5ezrx4',9);
+INSERT INTO "runs" VALUES('run_01mcc5rm00kkkk05tzw698nbee','chat',NULL,'m1','0d0c4bd27b751c5f5c66c091cbeac4e7dadc8b2f9ee00d7b61bb004ab96c308a','A title','held',2,1,X'7B226F6E5F72657374617274223A226175746F227D','outcome_unknown','call_01mcc5rm00kkkk05tzw698nbeg','',X'7B7D',1800000060000,0,NULL,1800000000000,1800000060000,'boot_01mcc5rm00kkkk05tzw698nbed',2);
+INSERT INTO "runs" VALUES('run_01mcc5rm00kkkk05tzw698nbeh','finished',NULL,'message of finished','f2fd852a85e082508057c45f4ce666169ca0dd5a96372e2237b1c7d64d7e3fdf','A title','completed',2,1,X'7B226F6E5F72657374617274223A226175746F227D',NULL,NULL,'',NULL,NULL,0,'55a4e9f5aff0a85f2770bcb4ca1bae728bccb7bc9d248ecdd5feb95ffaf64483',1800000000000,1800000000000,'boot_01mcc5rm00kkkk05tzw698nbed',9);
 CREATE TABLE schema_versions (
     version     integer primary key,
     digest      text    not null,
@@ -283,5 +283,4 @@ CREATE INDEX ends_of_runs on events (seq, boot_id, run_id) where kind in ('run_c
 CREATE INDEX claims_of_runs on events (boot_id, run_id) where kind = 'run_claimed';
 CREATE UNIQUE INDEX one_call_per_key on calls (run_id, path, step, kind, ordinal, abandoned);
 CREATE UNIQUE INDEX checkpoints_of_run on checkpoints (run_id, seq);
-DELETE FROM "sqlite_sequence";
 COMMIT;
