@@ -27,14 +27,14 @@ _MOST_RESULT, _MOST_RESULTS = 2_000, 20_000
 
 
 def usable(active: Activation, run_id: str) -> set[int]:
-    """The ids of the saved states that can be read whole, each part verified."""
+    """The places of the saved states that can be read whole, each part verified."""
     found = set()
-    for checkpoint_id, loaded in active.journal.states(run_id).items():
+    for seq, loaded in active.journal.states(run_id).items():
         try:
             Point(loaded.root, loaded.position, loaded.tree).chat("")
         except (Corrupt, KeyError, TypeError, AttributeError):  # a part is missing, or not of the shape that we write
             continue
-        found.add(checkpoint_id)
+        found.add(seq)
         if len(found) == _ENOUGH:
             break
     return found

@@ -133,7 +133,7 @@ class Reading:
             found = {}
             for row in checkpoints.of_run(tx, RunId(run_id)):
                 with suppress(CheckpointCorrupt):
-                    found[int(row["checkpoint_id"])] = checkpoints.loaded(tx, RunId(run_id), row, self._tree())
+                    found[int(row["seq"])] = checkpoints.loaded(tx, RunId(run_id), row, self._tree())
             return found
 
         return self._read(read)

@@ -109,8 +109,8 @@ def _remove_rows(scribe: Scribe, run_id: RunId, most: int) -> int:
     gone += tx.change("drop_grants", run_id=run_id, most=most - gone)
     gone += tx.change("drop_evidence", run_id=run_id, most=most - gone)
     gone += tx.change("drop_attempts", run_id=run_id, most=most - gone)
-    gone += tx.change("drop_events", run_id=run_id, most=most - gone)
     gone += tx.change("drop_checkpoints", run_id=run_id, most=most - gone)
+    gone += tx.change("drop_events", run_id=run_id, most=most - gone)
     if gone < most:
         tx.change("forget_hold", run_id=run_id)
         gone += tx.change("drop_calls", run_id=run_id, most=most - gone)

@@ -43,8 +43,12 @@ class Scribe:
     """What goes into the record in place of a body that is durable as a file."""
 
     def event(self, kind: str, run_id: RunId | None, *, call_id: CallId | None = None, version: int | None = None, **facts: Any) -> int:
-        """Append to the history; answers the place. Facts are masked by who hands them in."""
+        """Append to the history, of a run or of the journal as a whole; answers the place. Facts are masked by who hands them in."""
         seq = self.tx.place()
+        data = codec.encode(facts) if facts else None
+        if run_id is None:
+            self.tx.change("add_notice", seq=seq, at=self.now, kind=kind, boot_id=self.boot_id, facts=data)
+            return seq
         self.tx.change(
             "add_event",
             seq=seq,
@@ -54,7 +58,7 @@ class Scribe:
             call_id=call_id,
             version=version,
             boot_id=self.boot_id,
-            facts=codec.encode(facts) if facts else None,
+            facts=data,
         )
         return seq
 

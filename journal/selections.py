@@ -49,14 +49,14 @@ class _Facts:
 
 
 def offers(tx: Reader, run_id: RunId, usable: Collection[int]) -> tuple[list[Offer], str]:
-    """What can be chosen, best first, and why nothing can. `usable`: ids of the states that can be read whole."""
+    """What can be chosen, best first, and why nothing can. `usable`: places of the states that can be read whole."""
     facts = _read(tx, run_id)
     if facts.run.hold is None or facts.run.hold.reason not in RESTORABLE:
         return [], "The run is not on hold for its chat."
     if facts.why_none:
         return [], facts.why_none
     found = [_now(facts)] if facts.run.hold.reason is HoldReason.CHAT_MOVED_ON else []
-    candidates = [row for row in facts.states if row["checkpoint_id"] in usable]
+    candidates = [row for row in facts.states if row["seq"] in usable]
     if facts.run.hold.reason in _NEWEST_ENOUGH and candidates[:1] == list(facts.states[:1]):
         candidates = candidates[:1]
     places = {_place(facts, row): row for row in reversed(candidates)}  # of states at the same step the newest is enough
@@ -106,8 +106,8 @@ def _state(facts: _Facts, row: Row) -> Offer:
         parts.append("What was done in the chat without this record may happen twice.")
     title = "Bring the chat back" if reason is HoldReason.CHAT_GONE else f"Go back to the state {_place(facts, row)}"
     ack = lost or reason is HoldReason.CHAT_MOVED_ON
-    about = [row["checkpoint_id"], row["seq"], row["root"], len(facts.rows), sorted(facts.unreadable)]
-    return _offer(facts, str(row["checkpoint_id"]), title, " ".join(parts), needs_ack=ack, at=row["created_at"], about=about)
+    about = [row["seq"], row["root"], len(facts.rows), sorted(facts.unreadable)]
+    return _offer(facts, str(row["seq"]), title, " ".join(parts), needs_ack=ack, at=row["created_at"], about=about)
 
 
 def _place(facts: _Facts, row: Row, *, unreadable: bool = False) -> str:
@@ -152,7 +152,7 @@ def select(scribe: Scribe, chosen: Selection, usable: Collection[int]) -> Run:
         "add_selection",
         selection_id=scribe.ids.new("sel"),
         run_id=run.run_id,
-        checkpoint_id=None if chosen.selection == NOW else int(chosen.selection),
+        checkpoint_seq=None if chosen.selection == NOW else int(chosen.selection),
         request_id=chosen.request_id,
         note=chosen.note,
         origin=chosen.origin,
@@ -173,12 +173,12 @@ def _checked(scribe: Scribe, run: Run, chosen: Selection, usable: Collection[int
         raise AckMissing
 
 
-def _go_back(scribe: Scribe, facts: _Facts, checkpoint_id: int) -> None:
+def _go_back(scribe: Scribe, facts: _Facts, seq: int) -> None:
     """Make the chosen state the newest; what cannot be read is kept, and no part of the run any more."""
-    row = next(row for row in facts.states if row["checkpoint_id"] == checkpoint_id)
+    row = next(row for row in facts.states if row["seq"] == seq)
     first = _first_unreadable_after(facts, row)
-    for call_id, seq in facts.unreadable.items():
-        if seq < row["seq"]:
+    for call_id, place in facts.unreadable.items():
+        if place < row["seq"]:
             scribe.tx.change("abandon_call", call_id=call_id)
     if first is not None:
         calls.abandon_from(scribe, facts.run.run_id, first)
@@ -196,4 +196,4 @@ def waiting(tx: Reader, run_id: RunId) -> str | None:
 def ended(tx: Reader, run_id: RunId) -> bool:
     """Whether the run ended because a person kept the chat as it was."""
     row = tx.one("newest_selection", run_id=run_id)
-    return row is not None and row["checkpoint_id"] is None
+    return row is not None and row["checkpoint_seq"] is None

@@ -53,7 +53,7 @@ def test_a_changed_file_is_noticed_and_said_until_it_is_put_back(world, model, w
     wait_changed(world)
     assert banners(world) == {}
     db = sqlite3.connect(f"file:{world.data_folder / 'journal.db'}?mode=ro", uri=True)
-    kept = db.execute("select count(*), max(instr(facts, ?)) from events where kind = 'changes_seen'", (name.encode(),)).fetchone()
+    kept = db.execute("select count(*), max(instr(facts, ?)) from notices where kind = 'changes_seen'", (name.encode(),)).fetchone()
     db.close()
     assert kept[0] == 1
     assert kept[1] > 0

@@ -58,7 +58,7 @@ def read_journal(path: Path) -> Journal | None:
     with sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True) as journal:
         pages = journal.execute("pragma page_count").fetchone()[0]
         size = journal.execute("pragma page_size").fetchone()[0]
-        events = journal.execute("select count(*) from events").fetchone()[0]
+        events = journal.execute("select (select count(*) from events) + (select count(*) from notices)").fetchone()[0]
     journal.close()
     frames = commit_frames(path.with_name(path.name + "-wal"))
     return Journal(pages * size, sum(frames.values()) * (size + 24), frames[True], events)

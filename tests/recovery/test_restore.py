@@ -211,7 +211,7 @@ def damage(world, statement):
     connection.close()
 
 
-NEWEST_ROOT = "update checkpoints set body = x'7b7d' where checkpoint_id = (select max(checkpoint_id) from checkpoints)"
+NEWEST_ROOT = "update checkpoints set body = x'7b7d' where seq = (select max(seq) from checkpoints)"
 SECOND_RESULT = (
     "update blobs set body = x'7b7d' where digest = (select value_digest from calls where kind = 'tool' order by seq limit 1 offset 1)"
 )

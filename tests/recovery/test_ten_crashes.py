@@ -79,7 +79,7 @@ def stored(world: World) -> dict[str, int]:
             "select coalesce((select sum(length(body)) from blobs where is_node = 1), 0)"
             " + coalesce((select sum(length(body)) from checkpoints), 0)"
         ).fetchone()[0]
-        root = db.execute("select length(body) from checkpoints where body is not null order by checkpoint_id desc limit 1").fetchone()[0]
+        root = db.execute("select length(body) from checkpoints where body is not null order by seq desc limit 1").fetchone()[0]
     finally:
         db.close()
     return {"parts": parts, "root": root}

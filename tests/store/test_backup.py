@@ -309,6 +309,30 @@ def test_a_backup_of_a_newer_version_is_refused(filled: World) -> None:
     filled.journal = filled._open()
 
 
+def test_a_backup_of_an_older_journal_is_verified_and_put_back(tmp_path: Path) -> None:
+    """Until schema 4 the parts of saved states lay in a table of their own."""
+    folder = tmp_path / "journal"
+    folder.mkdir()
+    golden = Path(__file__).parent / "golden" / "schema_4.sql"
+    connection = sqlite3.connect(folder / "journal.db")
+    connection.executescript(golden.read_text(encoding="utf-8"))
+    connection.close()
+    shutil.copy(golden.with_suffix(".head"), folder / "journal.head")
+    sound, damaged = backup.make(folder), backup.make(folder)
+    inside(damaged, "update nodes set body = x'31'")
+    resealed(damaged)
+
+    with pytest.raises(BackupDamaged):
+        restore.restore(folder, damaged.name)
+    restore.restore(folder, sound.name)
+
+    world = World(folder)
+    (held,) = world.journal.unfinished()
+    point = world.journal.resume_point(held.run_id)
+    assert [point.tree.value(each) for each in point.tree.list(point.tree.value(point.root)["history"])] == ["hello"]
+    world.close()
+
+
 @pytest.mark.parametrize("name", ["nothing", "../backups", "", ".", "..", "/tmp", ".lock"])
 def test_only_a_backup_of_this_journal_can_be_named(filled: World, name: str) -> None:
     filled.journal.backup()

@@ -59,7 +59,8 @@ CHECKPOINT_DAMAGE = {
     "no root": f"update checkpoints set body = null where run_id = {BROKEN}",
     "position": f"update checkpoints set position = x'7b7d' where run_id = {BROKEN}",
     "seal": f"update checkpoints set seal = 'x' where run_id = {BROKEN}",
-    "other checkpoint": f"update checkpoints set run_id = {BROKEN}, seq = seq + 100 where run_id <> {BROKEN}",
+    "other checkpoint": "update runs set checkpoint_seq = (select max(seq) from checkpoints"
+    f" where run_id <> {BROKEN}) where run_id = {BROKEN}",
 }
 
 
@@ -135,8 +136,18 @@ def test_a_damaged_checkpoint_is_never_replaced_by_an_older_one(world: World, ru
         world.journal.resume_point(run.run_id)
 
 
+def test_a_checkpoint_of_another_run_is_not_taken_for_one_of_this(world: World, run: Run) -> None:
+    before = world.journal.resume_point(run.run_id)
+    tamper(world, f"update checkpoints set run_id = {BROKEN}, seq = seq + 100 where run_id <> {BROKEN}")
+
+    found = world.journal.resume_point(run.run_id)
+
+    assert (found.seq, found.root, found.position) == (before.seq, before.root, before.position)
+
+
 NEWEST = f"(select max(seq) from checkpoints where run_id = {BROKEN})"
 NEWEST_DAMAGE = {
+    "it is gone": f"delete from checkpoints where seq = {NEWEST}",
     "root is gone": f"update checkpoints set body = null where seq = {NEWEST}",
     "root": f"update checkpoints set body = cast(body || x'20' as blob) where seq = {NEWEST}",
     "position": f"update checkpoints set position = x'7b7d' where seq = {NEWEST}",

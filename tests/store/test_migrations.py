@@ -178,6 +178,46 @@ def test_two_copies_of_one_content_become_one_and_the_right_one_stays(tmp_path: 
     assert found[codec.body("large").digest][0] == stub
 
 
+def test_saved_states_keep_their_order_their_run_and_who_chose_them(tmp_path: Path) -> None:
+    """Until schema 4 a checkpoint had a number of its own, and of a run that was being removed events went first."""
+    (tmp_path / "journal").mkdir()
+    connection = sqlite3.connect(tmp_path / "journal" / "journal.db")
+    connection.executescript((HERE / "golden" / "schema_4.sql").read_text(encoding="utf-8"))
+    shutil.copy(HERE / "golden" / "schema_4.head", tmp_path / "journal" / "journal.head")
+    old = connection.execute("select checkpoint_id, run_id, seq, root, body, position, seal, created_at from checkpoints").fetchall()
+    ((run_id,),) = connection.execute("select run_id from runs where state = 'held'")
+    ((number, place),) = connection.execute("select checkpoint_id, seq from checkpoints where run_id = ?", (run_id,))
+    assert number != place
+    for name, chosen, seq in (("state", number, 900), ("chat", None, 901)):
+        values = (name, run_id, chosen, f"request {name}", "a note", "panel:alice", seq, 1)
+        connection.execute("insert into restore_selections values (?, ?, ?, ?, ?, ?, ?, ?)", values)
+    connection.execute("insert into events (seq, at, kind, boot_id, facts) select 902, 1, 'changes_seen', max(boot_id), x'7b7d' from boots")
+    events = connection.execute("select seq, run_id, kind, facts from events order by seq").fetchall()
+    connection.execute("delete from events where run_id <> ?", (run_id,))
+    connection.commit()
+    connection.close()
+
+    world = World(tmp_path / "journal")
+    (held,) = world.journal.unfinished()
+    assert list(world.journal.states(run_id)) == [place] == [held.checkpoint_seq]
+    assert world.journal.resume_point(run_id).seq == place
+    world.close()
+
+    connection = sqlite3.connect(tmp_path / "journal" / "journal.db")
+    found = connection.execute("select run_id, seq, root, body, position, seal, created_at from checkpoints order by seq").fetchall()
+    chosen = dict(connection.execute("select selection_id, checkpoint_seq from restore_selections"))
+    notices = connection.execute("select seq, null, kind, facts from notices where seq = 902").fetchall()
+    mine = "select seq, run_id, kind, facts from events where run_id = ? and seq < 900 order by seq"
+    kept = connection.execute(mine, (run_id,)).fetchall()
+    others = connection.execute("select seq, kind from events where run_id <> ? order by seq", (run_id,)).fetchall()
+    connection.close()
+    assert found == [row[1:] for row in sorted(old, key=lambda row: row[2])]
+    assert chosen == {"state": place, "chat": None}
+    assert notices == [row for row in events if row[1] is None]
+    assert kept[: len([row for row in events if row[1] == run_id])] == [row for row in events if row[1] == run_id]
+    assert others == [(row[2], "checkpoint_saved") for row in old if row[1] != run_id]
+
+
 def used_queries() -> Iterator[str]:
     """Names in the engine's own calls: tx.one("name"), .all, .change, and the look from outside."""
     for path in JOURNAL.rglob("*.py"):
@@ -217,10 +257,13 @@ def test_every_column_with_a_body_is_named_so() -> None:
     [
         ("unfinished_run_of_chat", "one_unfinished_run_per_chat"),
         ("run_of_message", "one_run_per_message"),
-        ("unfinished_runs", "unfinished_runs"),
+        ("unfinished_runs", "one_unfinished_run_per_chat"),
+        ("unfinished_runs", "children_by_state"),
+        ("peek_unfinished", "children_by_state"),
         ("call_at_key", "one_call_per_key"),
         ("open_calls_of_run", "one_call_per_key"),
-        ("newest_checkpoint", "checkpoints_of_run"),
+        ("newest_checkpoint", "sqlite_autoindex_runs_1"),
+        ("checkpoints_of_run", "PRIMARY KEY (run_id=?)"),
         ("waiting_inputs", "waiting_inputs"),
         ("list_held", "held_runs"),
         ("count_resumed", "claims_of_runs"),
@@ -229,7 +272,9 @@ def test_every_column_with_a_body_is_named_so() -> None:
         ("finished_root", "sqlite_autoindex_runs_1"),
         ("drop_evidence", "one_evidence_per_result"),
         ("drop_attempts", "sqlite_autoindex_attempts_1"),
-        ("drop_old_checkpoints", "checkpoints_of_run"),
+        ("drop_old_checkpoints", "PRIMARY KEY (run_id=?)"),
+        ("drop_checkpoints", "PRIMARY KEY (run_id=?)"),
+        ("drop_events", "PRIMARY KEY (run_id=? AND seq=?)"),
         ("body_is_named", "sqlite_autoindex_blobs_1"),
     ],
 )

@@ -19,7 +19,7 @@ select request
   from grants
  where request_id = :request_id
  union all
-select run_id || ':' || coalesce(checkpoint_id, 'now') || ':' || note as request
+select run_id || ':' || coalesce(checkpoint_seq, 'now') || ':' || note as request
   from restore_selections
  where request_id = :request_id
 
@@ -44,11 +44,11 @@ select seq, at, 'restore' as id, null as call_id, note, origin, null as attempts
  order by seq
 
 -- add_selection --
-insert into restore_selections (selection_id, run_id, checkpoint_id, request_id, note, origin, seq, at)
-values (:selection_id, :run_id, :checkpoint_id, :request_id, :note, :origin, :seq, :now)
+insert into restore_selections (selection_id, run_id, checkpoint_seq, request_id, note, origin, seq, at)
+values (:selection_id, :run_id, :checkpoint_seq, :request_id, :note, :origin, :seq, :now)
 
 -- newest_selection --
-select selection_id, checkpoint_id, seq
+select selection_id, checkpoint_seq, seq
   from restore_selections
  where run_id = :run_id
  order by seq desc
@@ -58,7 +58,7 @@ select selection_id, checkpoint_id, seq
 -- Chosen, and the chat was not brought there yet.
 select s.selection_id
   from restore_selections s
- where s.run_id = :run_id and s.checkpoint_id is not null
+ where s.run_id = :run_id and s.checkpoint_seq is not null
    and not exists (select 1 from events e where e.run_id = s.run_id and e.kind = 'state_restored' and e.seq > s.seq)
  order by s.seq desc
  limit 1

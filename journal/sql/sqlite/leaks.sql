@@ -50,4 +50,4 @@ select c.run_id, e.error as text, e.facts as body
  union all
 select run_id, '' as text, facts as body
   from events
- where run_id is not null and facts is not null
+ where facts is not null

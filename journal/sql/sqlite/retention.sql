@@ -65,11 +65,11 @@ delete from attempts
 
 -- drop_events --
 delete from events
- where seq in (select seq from events where run_id = :run_id limit :most)
+ where run_id = :run_id and seq in (select seq from events where run_id = :run_id limit :most)
 
 -- drop_checkpoints --
 delete from checkpoints
- where checkpoint_id in (select checkpoint_id from checkpoints where run_id = :run_id limit :most)
+ where seq in (select c.seq from events e join checkpoints c on c.seq = e.seq where e.run_id = :run_id limit :most)
 
 -- forget_hold --
 update runs
@@ -117,19 +117,19 @@ having extra > 0
 
 -- drop_old_checkpoints --
 delete from checkpoints
- where checkpoint_id in (select checkpoint_id
-                           from checkpoints
-                          where run_id = :run_id
-                            and checkpoint_id not in (select checkpoint_id from checkpoints
-                                                       where run_id = :run_id order by seq desc limit :keep)
-                            and checkpoint_id not in (select checkpoint_id from restore_selections
-                                                       where checkpoint_id is not null)
-                          limit :most)
+ where seq in (select c.seq
+                 from events e
+                 join checkpoints c on c.seq = e.seq
+                where e.run_id = :run_id
+                  and c.seq not in (select n.seq from events m join checkpoints n on n.seq = m.seq
+                                     where m.run_id = :run_id order by m.seq desc limit :keep)
+                  and c.seq not in (select checkpoint_seq from restore_selections where checkpoint_seq is not null)
+                limit :most)
 
 -- kept_roots --
 -- The resume points that there are; for a plan without those of runs that would go (a JSON list) and superseded ones.
 select root, body
-  from (select c.root, c.body, c.checkpoint_id, c.run_id, r.state, r.hold_reason,
+  from (select c.root, c.body, c.seq, c.run_id, r.state, r.hold_reason,
                row_number() over (partition by c.run_id order by c.seq desc) as age
           from checkpoints c
           join runs r on r.run_id = c.run_id)
@@ -137,7 +137,7 @@ select root, body
    and (not :planned
         or age <= case when state in ('completed', 'failed', 'stopped') then 1 else :keep_unfinished end
         or coalesce(hold_reason, '') in ('checkpoint_corrupt', 'restored')
-        or checkpoint_id in (select checkpoint_id from restore_selections where checkpoint_id is not null))
+        or seq in (select checkpoint_seq from restore_selections where checkpoint_seq is not null))
 
 -- unnamed_bodies --
 -- Bodies that no record names; of parts of saved states only these (a JSON list), to which no state leads.

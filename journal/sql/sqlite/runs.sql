@@ -1,9 +1,9 @@
 -- Runs, their chats, the history of events, checkpoints.
 
 -- add_chat --
-insert into chats (chat_id, created_at, changed_at)
-values (:chat_id, :now, :now)
-    on conflict (chat_id) do update set changed_at = :now
+insert into chats (chat_id, created_at)
+values (:chat_id, :now)
+    on conflict (chat_id) do nothing
 
 -- add_run --
 insert into runs (run_id, chat_id, parent_call_id, input_id, input_digest, title, state, version, token, mode,
@@ -32,10 +32,13 @@ select r.*, i.body as input_body, null as answer_body
  where r.chat_id = :chat_id and r.parent_call_id is null and r.state in ('queued', 'running', 'held')
 
 -- unfinished_runs --
+-- Those of chats and those that other runs started: each kind has its own index.
 select r.*, i.body as input_body, null as answer_body
   from runs r
   left join blobs i on i.digest = r.input_digest
- where r.state in ('queued', 'running', 'held')
+ where r.run_id in (select run_id from runs where parent_call_id is null and state in ('queued', 'running', 'held')
+                     union all
+                    select run_id from runs where parent_call_id is not null and state in ('queued', 'running', 'held'))
  order by r.run_id
 
 -- runs_of_chat --
@@ -148,7 +151,9 @@ select max(boot_id)
 -- Only columns that every edition has: other versions look through this. A child's own chat is closed, too.
 select run_id, chat_id, state
   from runs
- where state in ('queued', 'running', 'held')
+ where run_id in (select run_id from runs where parent_call_id is null and state in ('queued', 'running', 'held')
+                   union all
+                  select run_id from runs where parent_call_id is not null and state in ('queued', 'running', 'held'))
  order by parent_call_id is null, run_id
 
 -- move_run --
@@ -245,8 +250,12 @@ select kind
  limit 1
 
 -- add_event --
-insert into events (seq, at, kind, run_id, call_id, version, boot_id, facts)
-values (:seq, :at, :kind, :run_id, :call_id, :version, :boot_id, :facts)
+insert into events (run_id, seq, at, kind, call_id, version, boot_id, facts)
+values (:run_id, :seq, :at, :kind, :call_id, :version, :boot_id, :facts)
+
+-- add_notice --
+insert into notices (seq, at, kind, boot_id, facts)
+values (:seq, :at, :kind, :boot_id, :facts)
 
 -- head --
 select place as seq
@@ -290,30 +299,32 @@ select body
 -- nodes --
 select n.digest, n.body
   from json_each(:digests) d
- cross join nodes n on n.digest = d.value
+ cross join blobs n on n.digest = d.value and n.is_node = 1
 
 -- add_checkpoint --
 insert into checkpoints (run_id, seq, root, body, position, seal, created_at)
 values (:run_id, :seq, :root, :body, :position, :seal, :now)
 
 -- root_of_run --
-select body
-  from checkpoints
- where run_id = :run_id and root = :root and body is not null
+select c.body
+  from events e
+  join checkpoints c on c.seq = e.seq
+ where e.run_id = :run_id and c.root = :root and c.body is not null
  limit 1
 
 -- newest_checkpoint --
-select seq, root, body, position, seal
-  from checkpoints
- where run_id = :run_id
- order by seq desc
- limit 1
+select c.seq, c.root, c.body, c.position, c.seal
+  from runs r
+  join checkpoints c on c.seq = r.checkpoint_seq
+ where r.run_id = :run_id
 
 -- checkpoints_of_run --
-select checkpoint_id, seq, root, body, position, seal, created_at
-  from checkpoints
- where run_id = :run_id
- order by seq desc
+-- Each has an event at its place, and events lie by their run.
+select c.seq, c.root, c.body, c.position, c.seal, c.created_at
+  from events e
+  join checkpoints c on c.seq = e.seq
+ where e.run_id = :run_id
+ order by e.seq desc
  limit :most
 
 -- add_boot --

@@ -64,19 +64,17 @@ CREATE TABLE "calls" (
 
 CREATE TABLE chats (
     chat_id    text    primary key,
-    created_at integer not null,
-    changed_at integer not null
-) strict;
+    created_at integer not null) strict;
 
 CREATE TABLE "checkpoints" (
-    checkpoint_id integer primary key,
-    run_id        text    not null references runs (run_id),
-    seq           integer not null,
-    root          text    not null,
-    body          blob,
-    position      blob    not null,
-    seal          text    not null,
-    created_at    integer not null
+    seq        integer primary key,
+    run_id     text    not null,
+    root       text    not null,
+    body       blob,
+    position   blob    not null,
+    seal       text    not null,
+    created_at integer not null,
+    foreign key (run_id, seq) references events (run_id, seq)
 ) strict;
 
 CREATE TABLE conflicts (
@@ -120,15 +118,16 @@ CREATE TABLE documents (
 ) strict;
 
 CREATE TABLE "events" (
-    seq     integer primary key,
+    run_id  text    not null references runs (run_id),
+    seq     integer not null,
     at      integer not null,
     kind    text    not null,
-    run_id  text    references runs (run_id),
     call_id text,
     version integer,
     boot_id text    not null references boots (boot_id),
-    facts   blob
-) strict;
+    facts   blob,
+    primary key (run_id, seq)
+) strict, without rowid;
 
 CREATE TABLE evidence (
     evidence_id   integer primary key,
@@ -174,20 +173,28 @@ CREATE TABLE inputs (
     primary key (chat_id, input_id)
 ) strict;
 
+CREATE TABLE notices (
+    seq     integer primary key,
+    at      integer not null,
+    kind    text    not null,
+    boot_id text    not null references boots (boot_id),
+    facts   blob
+) strict;
+
 CREATE TABLE openings (
     opening     text    primary key,
     first_batch integer not null
 ) strict;
 
-CREATE TABLE restore_selections (
-    selection_id  text    primary key,
-    run_id        text    not null references runs (run_id),
-    checkpoint_id integer references checkpoints (checkpoint_id),
-    request_id    text    not null unique,
-    note          text    not null,
-    origin        text    not null,
-    seq           integer not null,
-    at            integer not null
+CREATE TABLE "restore_selections" (
+    selection_id   text    primary key,
+    run_id         text    not null references runs (run_id),
+    checkpoint_seq integer references "checkpoints" (seq),
+    request_id     text    not null unique,
+    note           text    not null,
+    origin         text    not null,
+    seq            integer not null,
+    at             integer not null
 ) strict;
 
 CREATE TABLE runs (
@@ -234,7 +241,7 @@ CREATE TABLE tombstones (
     primary key (chat_id, input_id)
 ) strict;
 
-CREATE UNIQUE INDEX checkpoints_of_run on checkpoints (run_id, seq);
+CREATE INDEX children_by_state on runs (state, run_id) where parent_call_id is not null;
 
 CREATE INDEX children_of_calls on runs (parent_call_id) where parent_call_id is not null;
 
@@ -249,11 +256,6 @@ CREATE INDEX decisions_of_run on decisions (run_id, seq);
 CREATE INDEX documents_of_chat on documents (chat_id);
 
 CREATE INDEX ends_of_runs on events (seq, boot_id, run_id) where kind in ('run_completed', 'run_failed');
-
-CREATE INDEX events_of_run on events (run_id, seq);
-
-CREATE INDEX finished_runs on runs (changed_at, run_id)
-    where parent_call_id is null and state in ('completed', 'failed', 'stopped');
 
 CREATE INDEX grants_of_call on grants (call_id);
 
@@ -278,10 +280,8 @@ CREATE INDEX open_inputs_of_run on inputs (run_id) where state in ('waiting', 'o
 
 CREATE INDEX runs_of_chat on runs (chat_id, run_id);
 
-CREATE INDEX selections_of_checkpoint on restore_selections (checkpoint_id) where checkpoint_id is not null;
+CREATE INDEX selections_of_checkpoint on restore_selections (checkpoint_seq) where checkpoint_seq is not null;
 
 CREATE INDEX selections_of_run on restore_selections (run_id);
-
-CREATE INDEX unfinished_runs on runs (run_id) where state in ('queued', 'running', 'held');
 
 CREATE INDEX waiting_inputs on inputs (chat_id, seq) where state = 'waiting';

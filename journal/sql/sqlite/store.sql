@@ -55,10 +55,10 @@ select blob_id as id, digest, body, is_node
  limit :most
 
 -- checkpoints_after --
-select checkpoint_id as id, run_id, seq, root, body, position, seal
+select seq as id, run_id, seq, root, body, position, seal
   from checkpoints
- where checkpoint_id > :after
- order by checkpoint_id
+ where seq > :after
+ order by seq
  limit :most
 
 -- generations --
