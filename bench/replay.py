@@ -21,7 +21,7 @@ from journal.store.writer import MERGE_PAGES
 from .engine import Engine
 
 MOST_TURNS = 200
-_PAGES_A_COMMIT = 18
+_PAGES_A_COMMIT = 13
 
 type Statement = tuple[str, Any]
 

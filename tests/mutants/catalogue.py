@@ -714,6 +714,20 @@ MUTANTS = (
         (RETENTION + "::test_a_saved_state_that_comes_back_while_it_is_collected_stays",),
     ),
     Mutant(
+        "a part of a state goes while a state leads to it",
+        "journal/sql/sqlite/retention.sql",
+        "   and (is_node = 0 or digest in (select value from json_each(:unreached)))\n",
+        "",
+        (RETENTION + "::test_a_result_whose_run_went_stays_for_the_state_that_shows_it",),
+    ),
+    Mutant(
+        "a value that becomes a part of a state is not marked",
+        "journal/sql/sqlite/runs.sql",
+        "   set is_node = 1,\n",
+        "   set is_node = is_node,\n",
+        (RETENTION + "::test_a_result_that_the_chat_shows_is_stored_once_and_goes_when_neither_names_it",),
+    ),
+    Mutant(
         "what a chat counts on is collected",
         "journal/pins.py",
         "            return self.is_named(digest) or any(digest in known for known in self._known.values())",
