@@ -11,15 +11,20 @@ from collections.abc import Iterator
 
 from .spellings import DIGITS
 
-SIGN = "0000"  # a dump begins at offset zero, or shows that it does not with leading zeros
-_LINE = re.compile(rb"\n[ \t]*[0-9a-fA-F]{4,16}:?[ \t]+(?:- )?((?:(?:[0-9a-fA-F]{2}){1,4}(?:[ \t]{1,2}|-|(?=[\r\n]|\Z)))+).*")
+SIGN = b"0000"  # a dump begins at offset zero, or shows that it does not with leading zeros
+_LINE = re.compile(rb"\n[ \t]*+[0-9a-fA-F]{4,16}+:?[ \t]++(?:- )?((?:(?:[0-9a-fA-F]{2}){1,4}(?:[ \t]{1,2}|-|(?=[\r\n]|\Z)))+).*")
 _WORD = re.compile(rb"(?<![0-9a-fA-F])([0-9a-fA-F]{2})([0-9a-fA-F]{2})(?![0-9a-fA-F])")
 _MOST_DIGITS = 32  # sixteen bytes a line; what follows is their text, which may look like digits
 
 
+def may_be_in(data: bytes) -> bool:
+    """Whether one line of a text looks like a line of a dump."""
+    return _LINE.search(_in_lines(data)) is not None
+
+
 def find(data: bytes, needles: list[tuple[bytes, int]]) -> Iterator[tuple[int, int, int]]:
     """Yield (start, stop, number) of the whole lines over which a needle of hexadecimal digits stands."""
-    text = b"\n" + data.replace(b"\\n", b"\n\n")  # of the same length; and every line begins after a line break
+    text = _in_lines(data)
     lines = list(_LINE.finditer(text))
     if not lines:
         return
@@ -34,6 +39,11 @@ def find(data: bytes, needles: list[tuple[bytes, int]]) -> Iterator[tuple[int, i
     for flat in {bytes(columns), _WORD.sub(rb"\2\1", bytes(columns))}:  # words are printed as bytes or as numbers
         for start, stop, number in _in_columns(flat, needles, lines):
             yield start, stop - 1, number
+
+
+def _in_lines(data: bytes) -> bytes:
+    """Every line begins after a line break, written ones too; one byte longer than the text."""
+    return b"\n" + (data.replace(b"\\n", b"\n\n") if b"\\" in data else data)
 
 
 def _in_columns(flat: bytes, needles: list[tuple[bytes, int]], lines: list[re.Match[bytes]]) -> Iterator[tuple[int, int, int]]:

@@ -5,20 +5,16 @@ Built anew for each list of secrets and dropped with it. Finds places; what is w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from . import dumps, spellings
+from .cuts import Pieces, every, marks
 from .sieve import Needle, Sieve
-from .spellings import DENSE, DIGITS, Base64, Core
+from .spellings import DECIMALS, DENSE, DIGITS, RARE, Base64, Core
 
 SHORTEST = 8
 _CHUNK = 128 * 1024  # what fits into a processor's cache is searched several times faster
-_PIECE = 12  # so much of a secret is too much, where a text was cut in the middle of it
-_ELLIPSIS = "…".encode().decode("latin-1")
-_MARK = re.compile(rf"\.\.\.|{_ELLIPSIS}|<<[^<>\n]{{1,80}}>>|[\[<][^\[\]<>\n]{{0,40}}(?:truncated|omitted)[^\[\]<>\n]{{0,40}}[\]>]")
-_BARE = " \t\r\n\"'`"
 
 
 class Hit(NamedTuple):
@@ -45,16 +41,18 @@ class Finder:
         dense: list[Needle[_Dense]] = [Needle(core.text, _Dense(number, core)) for number, core in cores if core]
         for number, data in enumerate(self._data):
             dense += [Needle(form.text, _Dense(number, form)) for form in spellings.base64_forms(data)]
-        self._dense = Sieve(dense)
-        self._digits = Sieve([Needle(form, number) for number, value in enumerate(values) for form in spellings.digit_forms(value)])
+        self._dense = Sieve(dense, RARE, 4)
+        digits = [Needle(form, number) for number, value in enumerate(values) for form in spellings.digit_forms(value)]
+        self._digits = Sieve(digits, DECIMALS, 8)
         self._misread = [sign for _, core in cores if core for sign in spellings.misread(core.text)]
-        longest = max([0, *(len(needle.text) for needle in dense), *(len(needle.text) for needle in self._digits.needles)])
+        longest = max([0, *(len(needle.text) for needle in dense), *(len(needle.text) for needle in digits)])
         self._overlap = 8 * longest + 1024  # a form in a text may be longer than what is looked for in its view
         self._chunk = max(_CHUNK, 4 * self._overlap)
         self._without_core = [number for number, core in cores if not core]
-        self._pieces = _Pieces([(number, data.decode("latin-1")) for number, data in enumerate(self._data)])
-        self._dense_pieces = _Pieces([(needle.sign.number, needle.text) for needle in dense if isinstance(needle.sign.form, Base64)])
-        self._digit_pieces = _Pieces([(needle.sign, needle.text) for needle in self._digits.needles], 2 * SHORTEST)
+        self._pieces = Pieces([(number, data.decode("latin-1")) for number, data in enumerate(self._data)], SHORTEST)
+        in_base64 = [(needle.sign.number, needle.text) for needle in dense if isinstance(needle.sign.form, Base64)]
+        self._dense_pieces = Pieces(in_base64, SHORTEST)
+        self._digit_pieces = Pieces([(needle.sign, needle.text) for needle in digits], 2 * SHORTEST)
 
     def find(self, data: bytes) -> list[Hit]:
         """Every place at which a secret stands, in no order; places may overlap."""
@@ -83,34 +81,29 @@ class Finder:
         for number in self._without_core:
             if self._data[number][:1] in data or "\\" in text or "%" in text or "&" in text:
                 hits += self._from_first_character(data, number)
-        if self._pieces.may_end(text.strip(_BARE)):
-            hits += self._pieces.at(text, 0 if first else None, len(text) if last else None)
-        if "[" in text or "<" in text or "\xe2" in text or "..." in text:
-            for mark in _MARK.finditer(text):
-                hits += self._pieces.at(text, mark.end(), mark.start())
+        hits += [Hit(*place) for place in self._pieces.at_ends(text, first, last)]
+        for start, stop in marks(text):
+            hits += [Hit(*place) for place in (*self._pieces.before(text, start), *self._pieces.after(text, stop))]
         return hits
 
     def _condensed(self, data: bytes, flat: bytes, text: str, first: bool, last: bool) -> list[Hit]:
         """`flat`: the data, or the data with written line breaks blanked; `text`: the same as text."""
+        plain, numbered = spellings.plain_signs(flat, text), spellings.bare_digits(flat, text)
+        rare = RARE.of(plain)
+        decimals = DECIMALS.of(rare if plain is numbered else numbered)  # of the thin view it is the same, and cheaper
         hits: list[Hit] = []
-        plain = spellings.plain_signs(flat, text)
-        dense = DENSE.of(plain)
-        view = dense.decode("latin-1")
-        if left := self._dense.left(dense, view):
-            hits += self._in_dense(data, plain, view, left)
-        if self._dense_pieces.may_end(view):
-            hits += self._dense_pieces.at_ends(plain, view, DENSE, first, last)
-        flat = spellings.bare_digits(flat, text)
-        digits = DIGITS.of(flat)
-        if len(digits) < 2 * SHORTEST:
-            return hits
-        view = digits.decode("latin-1")
-        if left_digits := self._digits.left(digits, view):
-            hits += _in_digits(flat, view, left_digits)
-        if dumps.SIGN in view:
+        if left := self._dense.left(rare):
+            view = DENSE.of(plain).decode("latin-1")
+            if left := [needle for needle in left if needle.text in view]:
+                hits += self._in_dense(data, plain, view, left)
+        hits += [Hit(*place) for place in self._dense_pieces.at_ends_of_view(plain, DENSE, first, last)]
+        if left_digits := self._digits.left(decimals):
+            view = DIGITS.of(numbered).decode("latin-1")
+            if left_digits := [needle for needle in left_digits if needle.text in view]:
+                hits += _in_digits(numbered, view, left_digits)
+        hits += [Hit(*place) for place in self._digit_pieces.at_ends_of_view(numbered, DIGITS, first, last)]
+        if decimals.find(dumps.SIGN) >= 0 and dumps.may_be_in(data) and dumps.SIGN in DIGITS.of(numbered):
             hits += [Hit(*place) for place in dumps.find(data, [(needle.text.encode(), needle.sign) for needle in self._digits.needles])]
-        if self._digit_pieces.may_end(view):
-            hits += self._digit_pieces.at_ends(flat, view, DIGITS, first, last)
         return hits
 
     # -- verbatim, escaped, base64 ------------------------------------------------------------------
@@ -121,11 +114,11 @@ class Finder:
         for needle in left:
             number, form = needle.sign
             if isinstance(form, Core):
-                verbatim = [Hit(at, at + len(self._data[number]), number, True) for at in _every(self._data[number], data)]
+                verbatim = [Hit(at, at + len(self._data[number]), number, True) for at in every(self._data[number], data)]
                 hits += verbatim
                 if view.count(needle.text) <= len(verbatim):
                     continue
-            signs += [(at, needle.sign) for at in _every(needle.text, view)]
+            signs += [(at, needle.sign) for at in every(needle.text, view)]
         wanted = [place for at, sign in signs for place in _span(at, sign.form, len(view))]
         places = DENSE.places(flat, wanted)
         for at, sign in signs:
@@ -162,66 +155,6 @@ class Finder:
                 yield Hit(found.start(), stop, number, data[found.start() : stop] == self._data[number])
 
 
-class _Pieces:
-    """Long pieces of secrets where a text was cut, at its ends or at a mark: their beginnings before it, their ends after it."""
-
-    def __init__(self, needles: list[tuple[int, str]], least: int = SHORTEST) -> None:
-        self._needles = needles
-        self._least = least
-        self._all = frozenset(text[at : at + least] for _, text in needles for at in range(len(text) - least + 1))
-
-    def at_ends(self, flat: bytes, view: str, of: spellings.View, first: bool, last: bool) -> list[Hit]:
-        """Pieces at the ends of a view, as places of the text."""
-        found = self.at(view, 0 if first else None, len(view) if last else None)
-        if not found:
-            return found
-        places = of.places(flat, [index for hit in found for index in (hit.start, hit.stop - 1)])
-        return [Hit(places[hit.start], places[hit.stop - 1] + 1, hit.number) for hit in found]
-
-    def may_end(self, view: str) -> bool:
-        """Whether a view begins or ends with something of a secret; a quick look."""
-        return view[-self._least :] in self._all or view[: self._least] in self._all
-
-    def at(self, text: str, start: int | None, stop: int | None) -> list[Hit]:
-        """Pieces that end before one place and begin at another."""
-        hits = [] if stop is None else list(self._before(text, stop))
-        return hits if start is None else hits + list(self._after(text, start))
-
-    def _before(self, data: str, stop: int) -> Iterator[Hit]:
-        while stop and data[stop - 1] in _BARE:
-            stop -= 1
-        sign = data[max(0, stop - self._least) : stop]
-        if len(sign) < self._least or sign not in self._all:
-            return
-        for number, text in self._needles:
-            for at in _every(sign, text[:-1]):
-                size = at + len(sign)
-                if size >= self._enough(text) and data.endswith(text[:size], 0, stop):
-                    yield Hit(stop - size, stop, number)
-
-    def _after(self, data: str, start: int) -> Iterator[Hit]:
-        while start < len(data) and data[start] in _BARE:
-            start += 1
-        sign = data[start : start + self._least]
-        if len(sign) < self._least or sign not in self._all:
-            return
-        for number, text in self._needles:
-            for at in _every(sign, text):
-                size = len(text) - at
-                if at and size >= self._enough(text) and data.startswith(text[at:], start):
-                    yield Hit(start, start + size, number)
-
-    def _enough(self, text: str) -> int:
-        return max(self._least, min(_PIECE, len(text) // 2))
-
-
-def _every[Text: (bytes, str)](needle: Text, data: Text) -> Iterator[int]:
-    at = data.find(needle)
-    while at >= 0:
-        yield at
-        at = data.find(needle, at + 1)
-
-
 def _span(at: int, form: Core | Base64, size: int) -> tuple[int, int]:
     """The first and the last character of a form in a view, with the neighbours that hold a part of the secret."""
     lead, trail = (form.lead, form.trail) if isinstance(form, Base64) else (0, 0)
@@ -229,7 +162,7 @@ def _span(at: int, form: Core | Base64, size: int) -> tuple[int, int]:
 
 
 def _in_digits(flat: bytes, view: str, left: list[Needle[int]]) -> Iterator[Hit]:
-    signs = [(at, at + len(needle.text) - 1, needle.sign) for needle in left for at in _every(needle.text, view)]
+    signs = [(at, at + len(needle.text) - 1, needle.sign) for needle in left for at in every(needle.text, view)]
     places = DIGITS.places(flat, [index for first, last, _ in signs for index in (first, last)])
     for first, last, number in signs:
         start, stop = places[first], places[last] + 1

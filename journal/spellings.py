@@ -41,27 +41,35 @@ class View:
         return found
 
 
-_LETTERS = bytes(range(0x41, 0x5B)) + bytes(range(0x61, 0x7B)) + b"0123456789"
+_UPPER = bytes(range(0x41, 0x5B)) + b"0123456789"
+_LETTERS = _UPPER + bytes(range(0x61, 0x7B))
 DENSE = View(_LETTERS + b"+/-_", _LETTERS + b"+/+/")  # both alphabets of base64 at once
 DIGITS = View(b"0123456789abcdefABCDEF", b"0123456789abcdefabcdef")
+
+# Thin views of these two, in the same order: of what common texts hold least, and encoded secrets much.
+RARE = View(_UPPER + b"+/-_", _UPPER + b"+/+/")
+DECIMALS = View(b"0123456789", b"0123456789")
 
 
 # -- texts of the same length, easier to condense -------------------------------------------------
 
-_BREAKS = ((b"\\n", b"\0\0"), (b"\\r", b"\0\0"), (b"\\t", b"\0\0"))
+_BREAK = re.compile(rb"\\[nrt]")
 _PERCENT_BREAK = re.compile(rb"%0[AaDd]")
-_SIGNS = {
-    "%2": ((b"%2B", b"+\0\0"), (b"%2b", b"+\0\0"), (b"%2F", b"/\0\0"), (b"%2f", b"/\0\0")),
-    "\\u002": tuple((b"\\u002" + code, sign + bytes(5)) for code, sign in ((b"B", b"+"), (b"b", b"+"), (b"F", b"/"), (b"f", b"/"))),
-}
+_SIGNS = (
+    ("%", re.compile(rb"%2[BbFf]"), ((b"%2B", b"+\0\0"), (b"%2b", b"+\0\0"), (b"%2F", b"/\0\0"), (b"%2f", b"/\0\0"))),
+    (
+        "\\",
+        re.compile(rb"\\u002[BbFf]"),
+        tuple((b"\\u002" + code, sign + bytes(5)) for code, sign in ((b"B", b"+"), (b"b", b"+"), (b"F", b"/"), (b"f", b"/"))),
+    ),
+)
 
 
 def unbroken(data: bytes, text: str) -> bytes:
     """Line breaks that are written as characters are blanked; the same object if there are none."""
     flat = data
     if "\\" in text:
-        for written, blank in _BREAKS:
-            flat = flat.replace(written, blank)
+        flat = _BREAK.sub(b"\0\0", flat)
     if "%" in text:
         flat = _PERCENT_BREAK.sub(b"\0\0\0", flat)
     return data if flat == data else flat
@@ -69,18 +77,16 @@ def unbroken(data: bytes, text: str) -> bytes:
 
 def plain_signs(data: bytes, text: str) -> bytes:
     """The two characters of base64 that are no letters, where a URL or a page escapes them."""
-    if "%" not in text and "\\" not in text:
-        return data
-    for sign, pairs in _SIGNS.items():
-        if sign in text:
-            for written, becomes in pairs:
-                data = data.replace(written, becomes)
+    for first, written, pairs in _SIGNS:
+        if first in text and written.search(data):
+            for each, becomes in pairs:
+                data = data.replace(each, becomes)
     return data
 
 
 def bare_digits(data: bytes, text: str) -> bytes:
     """Characters that are named by decimal numbers are named by hexadecimal ones."""
-    return _ENTITY.sub(_as_hex, data) if "&" in text and "&#" in text else data
+    return _ENTITY.sub(_as_hex, data) if "&" in text else data
 
 
 def _as_hex(found: re.Match[bytes]) -> bytes:

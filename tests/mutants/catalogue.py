@@ -803,6 +803,20 @@ MUTANTS = (
         ("tests/unit/test_masking.py", "tests/unit/test_spellings.py"),
     ),
     Mutant(
+        "what was found clean stays clean when a secret is new",
+        "journal/masking.py",
+        "            self._known = _Known(secrets)\n",
+        "            clean, self._known = self._known.clean, _Known(secrets)\n            self._known.clean = clean\n",
+        ("tests/unit/test_clean.py",),
+    ),
+    Mutant(
+        "the quick look knows one alphabet of base64 alone",
+        "journal/spellings.py",
+        'RARE = View(_UPPER + b"+/-_", _UPPER + b"+/+/")',
+        'RARE = View(_UPPER + b"+/", _UPPER + b"+/")',
+        ("tests/unit/test_sieve.py",),
+    ),
+    Mutant(
         "a decision is taken without a terminal",
         "journal/cli/deciding.py",
         "    if not (sys.stdin.isatty() and sys.stdout.isatty()):\n",
