@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from .errors import RecordCorrupt
 from .ids import Digest
@@ -80,9 +80,21 @@ def opaque(value: Any) -> Opaque:
     return Opaque(_name_of(type(value)), _describe(value))
 
 
-def plain(value: Any) -> Any:
-    """The same value made of None, bool, int, float, str, bytes, list, dict and Opaque only."""
-    return _plain(value, 0, set())
+class Change(Protocol):
+    """What becomes of the parts of a value while it is made plain. Every part that is no container passes through here."""
+
+    def text(self, text: str) -> str: ...
+
+    def leaf(self, value: Any) -> Any:
+        """A number, bytes or an Opaque."""
+
+    def key(self, key: Any, depth: int) -> Any:
+        """A key of a dict that stands so deep in the value."""
+
+
+def plain(value: Any, change: Change | None = None) -> Any:
+    """The same value made of None, bool, int, float, str, bytes, list, dict and Opaque only, perhaps changed on the way."""
+    return _plain(value, 0, set(), change)
 
 
 def foreign_part(value: Any, where: str) -> tuple[str, str] | None:
@@ -115,38 +127,49 @@ def unused_key(key: Any, taken: Mapping[Any, Any]) -> Any:
 # -- to plain values ----------------------------------------------------------------------------
 
 
-def _plain(value: Any, depth: int, inside: set[int]) -> Any:
+def _plain(value: Any, depth: int, inside: set[int], change: Change | None) -> Any:
     kind = type(value)
-    if value is None or kind in (str, int, bool, float, bytes, Opaque):
+    if kind is str:
+        return value if change is None else change.text(value)
+    if value is None or kind is bool:
         return value
+    if kind in (int, float, bytes, Opaque):
+        return value if change is None else change.leaf(value)
     try:
-        if isinstance(value, str):
-            return str.__str__(value)
-        if isinstance(value, int):
-            return int.__int__(value)
-        if isinstance(value, float):
-            return float.__float__(value)
-        if isinstance(value, bytes | bytearray | memoryview):
-            return bytes(memoryview(value))
         if isinstance(value, list | tuple | dict):
-            return _plain_container(value, depth, inside)
+            return _plain_container(value, depth, inside, change)
+        bare: Any = _without_subclass(value)
     except Exception as error:
         # A subclass may raise anything from its own methods; its description is what remains of it.
-        return Opaque(opaque(value).type_name, f"{_describe(value)} ({type(error).__name__} while reading it)")
+        bare = Opaque(opaque(value).type_name, f"{_describe(value)} ({type(error).__name__} while reading it)")
+    return _plain(bare, depth, inside, change)
+
+
+def _without_subclass(value: Any) -> Any:
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(memoryview(value))
     return opaque(value)
 
 
-def _plain_container(value: Any, depth: int, inside: set[int]) -> Any:
+def _plain_container(value: Any, depth: int, inside: set[int], change: Change | None) -> Any:
     if depth >= MAX_DEPTH or id(value) in inside:
-        return opaque(value)
+        return _plain(opaque(value), depth, inside, change)
     inside.add(id(value))
     try:
         if not isinstance(value, dict):
-            return [_plain(item, depth + 1, inside) for item in value]
+            return [_plain(item, depth + 1, inside, change) for item in value]
         result: dict[Any, Any] = {}
         for key, item in value.items():
-            word = key if type(key) is str else _as_key(_plain(key, depth + 1, inside))
-            result[unused_key(word, result)] = _plain(item, depth + 1, inside)
+            word = key if type(key) is str else _as_key(_plain(key, depth + 1, inside, None))
+            if change is not None:
+                word = change.key(word, depth)
+            result[unused_key(word, result) if word in result else word] = _plain(item, depth + 1, inside, change)
         return result
     finally:
         inside.discard(id(value))
@@ -207,9 +230,14 @@ def _is_simple(value: Any, depth: int) -> bool:
     if kind is str or kind is bytes:
         return len(value) <= _LONG
     if kind is dict:
-        return depth < MAX_DEPTH and all(
-            type(key) is str and key != _TAG and len(key) <= _LONG and _is_simple(item, depth + 1) for key, item in value.items()
-        )
+        if depth >= MAX_DEPTH:
+            return False
+        for key, item in value.items():  # a loop, since a generator costs more than what it goes through
+            if type(key) is not str or key == _TAG or len(key) > _LONG:
+                return False
+            if not _is_simple(item, depth + 1):
+                return False
+        return True
     if kind is list:
         return depth < MAX_DEPTH and all(_is_simple(item, depth + 1) for item in value)
     if kind is int:
@@ -232,7 +260,7 @@ class _Encoder:
 
     def bytes_of(self, tree: Any) -> bytes:
         line = _dump(self.tagged(tree)).encode()
-        return b"\n".join((line, b"".join(self.raw))) if self.raw else line
+        return b"".join((line, b"\n", *self.raw)) if self.raw else line
 
     def tagged(self, value: Any) -> Any:
         match value:

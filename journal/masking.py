@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from . import codec
+from .clean import Clean
 from .clock import Clock
 from .codec import Opaque
 from .finding import SHORTEST, Finder, Hit
@@ -55,7 +56,11 @@ class _Known:
                 by_value[secret.value] = secret
         self.numbered = list(by_value.values())
         self.finder = Finder(list(by_value))
+        self.clean = Clean()
         self.placeholders = [(_to_bytes(each.placeholder), number) for number, each in enumerate(self.numbered) if each.placeholder]
+
+    def has_placeholder(self, text: str) -> bool:
+        return any(each.placeholder in text for each in self.numbered if each.placeholder)
 
 
 class Masker:
@@ -88,19 +93,15 @@ class Masker:
 
         With `names` the keys at the top level are structure, such as a tool's argument names, and stay.
         """
-        seen = self._pass()
-        tree = codec.plain(value)
-        if names and isinstance(tree, dict):
-            return Masked({key: self._value(item, seen) for key, item in tree.items()}, seen.lossy)
-        masked = self._value(tree, seen)
-        return Masked(masked, seen.lossy)
+        seen = self._pass(names=names)
+        return Masked(codec.plain(value, seen), seen.lossy)
 
     def uniform(self, value: Any) -> Any:
         """As `mask`, with one mark for a secret however it is spelled, for comparing and never for running.
 
         What a model wrote inside JSON is masked in another spelling than what a tool was given.
         """
-        return self._value(codec.plain(value), self._pass(uniform=True))
+        return codec.plain(value, self._pass(uniform=True))
 
     def text(self, text: str) -> str:
         return self._pass().text(text)
@@ -110,9 +111,9 @@ class Masker:
         seen = self._pass()
         return {seen.known.numbered[hit.number].name for hit in seen.known.finder.find(data)}
 
-    def _pass(self, *, uniform: bool = False) -> _Pass:
+    def _pass(self, *, uniform: bool = False, names: bool = False) -> _Pass:
         self._keep_fresh()
-        return _Pass(self._known, uniform=uniform)
+        return _Pass(self._known, uniform=uniform, names=names)
 
     def _keep_fresh(self) -> None:
         if self._asked is None:
@@ -124,45 +125,6 @@ class Masker:
                 # A result must still be written: with the secrets known so far, and the reason kept for the status.
                 self._asked = self._clock.monotonic()
                 self._problem = f"The list of secrets could not be read again: {type(error).__name__}."
-
-    def _value(self, value: Any, seen: _Pass) -> Any:
-        match value:
-            case str():
-                return seen.text(value)
-            case bytes():
-                return seen.data(value)
-            case list():
-                return [self._value(item, seen) for item in value]
-            case dict():
-                return self._deep_dict(value, seen)
-            case Opaque():
-                return Opaque(value.type_name, seen.text(value.text))
-            case bool() | None:
-                return value
-            case int() | float():
-                return self._number(value, seen)
-        return value
-
-    def _deep_dict(self, value: dict[Any, Any], seen: _Pass) -> dict[Any, Any]:
-        result: dict[Any, Any] = {}
-        for key, item in value.items():
-            masked = self._key(key, seen)
-            result[key if masked == key else codec.unused_key(masked, result)] = self._value(item, seen)
-        return result
-
-    def _key(self, key: Any, seen: _Pass) -> Any:
-        if isinstance(key, str) and _PLAIN_WORD.match(key):
-            return key
-        if isinstance(key, tuple):
-            return tuple(self._key(part, seen) for part in key)
-        return self._value(key, seen)
-
-    def _number(self, value: int | float, seen: _Pass) -> Any:
-        if isinstance(value, int) and value.bit_length() > 1024:
-            return value
-        text = repr(value)
-        masked = seen.text(text)
-        return value if masked == text else masked
 
 
 def has_hidden(value: Any) -> bool:
@@ -184,17 +146,41 @@ def has_hidden(value: Any) -> bool:
 class _Pass:
     """One value being masked: collects whether anything was hidden for good."""
 
-    def __init__(self, known: _Known, *, uniform: bool) -> None:
+    def __init__(self, known: _Known, *, uniform: bool, names: bool) -> None:
         self.known = known
         self.lossy = False
         self._uniform = uniform
+        self._names = names
 
     def text(self, text: str) -> str:
-        if len(text) < SHORTEST:
+        if len(text) < SHORTEST or (text in self.known.clean and not (self._uniform and self.known.has_placeholder(text))):
             return text
         data = _to_bytes(text)
         masked = self.data(data)
-        return text if masked is data else masked.decode("utf-8", "surrogatepass")
+        if masked is not data:
+            return masked.decode("utf-8", "surrogatepass")
+        self.known.clean.add(text)
+        return text
+
+    def leaf(self, value: Any) -> Any:
+        if isinstance(value, bytes):
+            return self.data(value)
+        if isinstance(value, Opaque):
+            return Opaque(value.type_name, self.text(value.text))
+        if isinstance(value, int) and value.bit_length() > 1024:
+            return value
+        text = repr(value)
+        masked = self.text(text)
+        return value if masked == text else masked
+
+    def key(self, key: Any, depth: int) -> Any:
+        if self._names and not depth:
+            return key
+        if isinstance(key, str):
+            return key if _PLAIN_WORD.match(key) else self.text(key)
+        if isinstance(key, tuple):
+            return tuple(self.key(part, depth) for part in key)
+        return key if key is None or isinstance(key, bool) else self.leaf(key)
 
     def data(self, data: bytes) -> bytes:
         hits = self.known.finder.find(data)

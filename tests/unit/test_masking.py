@@ -108,6 +108,12 @@ def test_two_keys_that_are_hidden_alike_keep_both_values() -> None:
     assert sorted(hide.mask({"m": {"secret-one": 1, "secret-two": 2}}).value["m"].values()) == [1, 2]
 
 
+def test_a_key_that_looks_like_a_hidden_one_keeps_its_value_beside_it() -> None:
+    hide = masker(Secret("ONE", "secret-one"))
+
+    assert sorted(hide.mask({"m": {"secret-one": 1, "[hidden:ONE]": 2}}).value["m"].values()) == [1, 2]
+
+
 def test_numbers_that_are_secrets_are_hidden() -> None:
     hide = masker(Secret("PIN", "1234567890"))
 
