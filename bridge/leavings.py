@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..journal.codec import Opaque, encode
+from ..journal.codec import encode
+from ..journal.values import Opaque
 from .projection import lasting
 
 Stamp = dict[str, dict[str, bytes]]

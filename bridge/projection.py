@@ -12,11 +12,11 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from ..journal.codec import Opaque
 from ..journal.ids import Digest
 from ..journal.masking import Masker
 from ..journal.records import ResumePoint
 from ..journal.trees import Growing, Grown, Pack, Tree
+from ..journal.values import Opaque
 from . import agents, limits
 
 LOG_ITEMS = 1000  # the host keeps as many of a stored chat

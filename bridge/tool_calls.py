@@ -12,8 +12,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..journal.codec import Opaque, decode, encode
+from ..journal.codec import decode, encode
 from ..journal.records import Call, Outcome, Proceed, Serve
+from ..journal.values import Opaque
 from . import carried, documents, leavings, messages, outcomes, paths, policies, quiet, subordinates
 from .bindings import bound, of_agent, starting_call
 from .projection import VOLATILE

@@ -7,13 +7,14 @@ from functools import cached_property
 from typing import Any
 
 from . import codec
-from .codec import Body, Opaque
+from .codec import Body
 from .errors import RecordCorrupt, ResultConflict, StaleVersion, UnknownCall
 from .evidence import Found
 from .ids import CallId, Digest, RunId
 from .records import Call, CallKey, CallKind, Outcome, Permission, RunState, changed
 from .runs import Scribe, load, touch
 from .store.base import Keep, Reader, Row
+from .values import Opaque
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from . import codec
+from . import codec, values
 from .background import Purpose
 from .calls import Evidence, Intent, Result
-from .codec import Body, Opaque
+from .codec import Body
 from .documents import Draft, Writer
 from .errors import DoesNotFit, TooLarge, UnknownDocument
 from .evidence import FROM_CHECK, Finding
@@ -19,6 +19,7 @@ from .ids import ChatId, Digest
 from .kinds import KINDS
 from .masking import Masker
 from .records import CallKey, Decision, Hold, Outcome, Permission, Selection
+from .values import Opaque
 
 MOST_RESULT = 512 * 1024 * 1024
 MOST_NOTE = 2000
@@ -144,7 +145,7 @@ class Intake:
             return codec.body({"not_kept": self._description(facts, type(problem).__name__)})
 
     def _description(self, value: Any, problem: str) -> Opaque:
-        seen = codec.opaque(value)
+        seen = values.opaque(value)
         return Opaque(seen.type_name, self.masker.text(f"{seen.text} ({problem} while saving it)"))
 
 

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from . import codec
+from . import values
 from .clean import Clean
 from .clock import Clock
-from .codec import Opaque
 from .finding import SHORTEST, Finder, Hit
 from .telling import tells
+from .values import Opaque
 
 _FRESH_SECONDS = 1.0
 _MARK = "[hidden:"
@@ -94,14 +94,14 @@ class Masker:
         With `names` the keys at the top level are structure, such as a tool's argument names, and stay.
         """
         seen = self._pass(names=names)
-        return Masked(codec.plain(value, seen), seen.lossy)
+        return Masked(values.plain(value, seen), seen.lossy)
 
     def uniform(self, value: Any) -> Any:
         """As `mask`, with one mark for a secret however it is spelled, for comparing and never for running.
 
         What a model wrote inside JSON is masked in another spelling than what a tool was given.
         """
-        return codec.plain(value, self._pass(uniform=True))
+        return values.plain(value, self._pass(uniform=True))
 
     def text(self, text: str) -> str:
         return self._pass().text(text)

@@ -13,7 +13,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from . import codec
 from .driving import Effect, Pause, Work, drive, drive_async
 from .errors import KeyReused, NotRecordable, NotRunning, StepFailed, StepInside, StoreClosed, Unavailable
 from .evidence import Finding, Found, unknown
@@ -26,6 +25,7 @@ from .replay import KEY_UNTIL, idempotency_key
 from .reviewed import Checked, Entry, Idempotent, Reviewed, Safe, name_of
 from .service import Journal
 from .silence import proves_nothing
+from .values import foreign_part
 
 _PAUSE_S = 0.25
 _MOST_PAUSES = 240
@@ -300,6 +300,6 @@ def _named_arguments(function: Callable[..., Any], args: tuple[Any, ...], kwargs
 
 def check_recordable(values: dict[str, Any], where: str) -> None:
     for name, value in values.items():
-        found = codec.foreign_part(value, name)
+        found = foreign_part(value, name)
         if found is not None:
             raise NotRecordable(f"{where}: {found[0]}", found=found[1])

@@ -7,9 +7,9 @@ import math
 from typing import Any
 
 from . import codec
-from .codec import Opaque
 from .masking import Masker
 from .records import CallKind
+from .values import Opaque, unused_key
 
 _MOST_ARGUMENT = 4_000
 _MOST_RESULT = 64 * 1024
@@ -61,7 +61,7 @@ def _shown_dict(value: dict[Any, Any]) -> dict[str, Any]:
     """Two names that look alike are both shown: a person decides about what stands here."""
     result: dict[str, Any] = {}
     for key, item in value.items():
-        result[codec.unused_key(str(shown(key)), result)] = shown(item)
+        result[unused_key(str(shown(key)), result)] = shown(item)
     return result
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from journal import codec
-from journal.codec import Opaque
+from journal import values
 from journal.records import Outcome, RunState, Serve
+from journal.values import Opaque
 from tests.store.worlds import World, model, tool
 from tests.support.examples import examples
 from tests.support.values import ANY_TEXT, RECIPES, BrokenDict, Recipe, build, is_same
@@ -52,19 +52,19 @@ def test_a_value_is_saved_and_served_and_nothing_runs_twice(world: World, said: 
         if not isinstance(found, Serve):
             effects += 1
             continue
-        assert is_same(found.call.value, codec.plain(build(result)))
-        assert is_same(found.call.arguments, codec.plain({"value": build(argument)}))
+        assert is_same(found.call.value, values.plain(build(result)))
+        assert is_same(found.call.arguments, values.plain({"value": build(argument)}))
         assert found.call.attempts == 1
     assert effects == 2
-    assert is_same(claim.run.input, codec.plain({"text": build(said)}))
+    assert is_same(claim.run.input, values.plain({"text": build(said)}))
     json.dumps(world.journal.run_view(run.run_id), allow_nan=False)
 
     world.journal.close_run(run.run_id, claim.token, RunState.COMPLETED, build(result), world.point(history=(build(said),)), []).result()
     ended = world.journal.run(run.run_id)
-    assert is_same(ended.answer, codec.plain(build(result)))
+    assert is_same(ended.answer, values.plain(build(result)))
     tree = world.journal.resume_point(run.run_id).tree
     (kept,) = tree.list(tree.value(world.journal.resume_point(run.run_id).root)["history"])
-    assert is_same(tree.value(kept), codec.plain(build(said)))
+    assert is_same(tree.value(kept), values.plain(build(said)))
 
 
 EXTRAS = st.none() | st.just(("odd", "broken dict")) | RECIPES.map(lambda recipe: ("dict", [(("is", "carry"), recipe)]))
@@ -100,7 +100,7 @@ def test_an_answer_that_is_empty_or_equal_to_the_last_one_is_an_answer(world: Wo
 
     runs = world.journal.runs_of(chat)
     assert [run.state for run in runs] == [RunState.COMPLETED] * len(runs)
-    assert all(is_same(run.answer, codec.plain(build(recipe))) for run, recipe in zip(runs, [*answers, answers[-1]], strict=True))
+    assert all(is_same(run.answer, values.plain(build(recipe))) for run, recipe in zip(runs, [*answers, answers[-1]], strict=True))
     assert all(len(world.journal.calls(run.run_id)) == 1 for run in runs)
 
 
@@ -113,7 +113,7 @@ def test_a_message_in_between_is_kept_as_it_was(world: World, recipe: Recipe) ->
     world.journal.keep_input(run.run_id, "other", {"text": build(recipe)}).result()
 
     (kept,) = world.journal.waiting(run.chat_id)
-    assert is_same(kept.content, codec.plain({"text": build(recipe)}))
+    assert is_same(kept.content, values.plain({"text": build(recipe)}))
 
 
 def test_a_value_that_our_own_code_cannot_save_is_described_and_the_effect_is_not_repeated(

@@ -17,7 +17,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from journal.codec import Opaque
+from journal.values import Opaque
 
 Recipe = tuple[Any, ...]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from journal.codec import Opaque
 from journal.errors import KeyReused, NotRunning, ResultConflict, TooLarge, UnknownCall
 from journal.records import HoldReason, Outcome, Proceed, ResumePoint, RunState
 from journal.trees import Pack
+from journal.values import Opaque
 from tests.store.worlds import NOTHING, World, model, tool
 
 

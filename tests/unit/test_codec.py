@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from journal import codec
-from journal.codec import MAX_DEPTH, Opaque
 from journal.errors import RecordCorrupt
+from journal.values import MAX_DEPTH, Opaque
 
 
 class Word(enum.StrEnum):

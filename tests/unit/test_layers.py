@@ -26,9 +26,8 @@ SHIPPED = {"flask"}
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"digests", "ids", "clock", "arrivals"}),
     frozenset({"accepted", "telling", "asking"}),
-    frozenset(
-        {"errors", "records", "codec", "masking", "clean", "silence", "finding", "cuts", "spellings", "dumps", "sieve", "trees", "pins"}
-    ),
+    frozenset({"errors", "records", "values", "codec", "masking", "clean", "finding", "cuts", "spellings", "dumps", "sieve"})
+    | frozenset({"silence", "trees", "pins"}),
     frozenset({"sql", "store"}),
     frozenset({"replay", "reviewed", "evidence", "modes", "planner", "preview", "places", "kinds"}),
     frozenset({"runs", "attempts", "calls", "checkpoints", "children", "documents", "decisions", "selections", "grants", "inputs"})

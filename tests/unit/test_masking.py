@@ -8,8 +8,8 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from journal.codec import Opaque
 from journal.masking import Masker, Secret, has_hidden
+from journal.values import Opaque
 from tests.store.worlds import TestClock
 
 PLACEHOLDER = "§§secret(API)"

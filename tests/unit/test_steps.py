@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from journal import Checked, Choice, Idempotent, RunHeld, Safe, StepFailed, Turn, done, not_done, step_id, unknown
-from journal.codec import Opaque
 from journal.errors import KeyReused, NotRecordable, StepInside, StoreFull
 from journal.evidence import Finding
 from journal.masking import Secret
 from journal.records import Call, HoldReason, Outcome
 from journal.reviewed import Entry
+from journal.values import Opaque
 from tests.support.agents import ORIGIN, Agent, Killed, crash
 
 

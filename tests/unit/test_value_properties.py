@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from journal import codec
-from journal.codec import Opaque
+from journal import codec, values
 from journal.records import CallKind
 from journal.texts import shown, summary
+from journal.values import Opaque
 from tests.support.examples import FULL, examples
 from tests.support.values import RECIPES, Recipe, build, hides_a_set, is_same
 
@@ -39,11 +39,11 @@ def is_plain(value: Any) -> bool:
 @given(RECIPES)
 def test_what_comes_back_is_the_plain_value(recipe: Recipe) -> None:
     value = build(recipe)
-    plain, data = codec.plain(value), codec.encode(value)
+    plain, data = values.plain(value), codec.encode(value)
 
     assert is_plain(plain)
     assert is_same(codec.decode(data), plain)
-    assert is_same(codec.plain(plain), plain)
+    assert is_same(values.plain(plain), plain)
     assert codec.encode(plain) == data
 
 
@@ -51,7 +51,7 @@ def test_what_comes_back_is_the_plain_value(recipe: Recipe) -> None:
 @given(RECIPES)
 def test_nothing_becomes_none_and_nothing_is_left_out(recipe: Recipe) -> None:
     value = build(recipe)
-    plain = codec.plain(value)
+    plain = values.plain(value)
 
     assert (plain is None) is (value is None)
     if type(value) in (list, tuple, dict) and type(plain) in (list, dict):
@@ -63,7 +63,7 @@ def test_nothing_becomes_none_and_nothing_is_left_out(recipe: Recipe) -> None:
 @examples(60)
 @given(RECIPES, st.randoms(use_true_random=False))
 def test_the_order_of_keys_changes_nothing(recipe: Recipe, chance: random.Random) -> None:
-    value = codec.plain(build(recipe))
+    value = values.plain(build(recipe))
     names = ["a" * 70_000, "b" * 70_000, "\ud800", 1, "1", "$", b"x"]
     chance.shuffle(names)
 
@@ -73,7 +73,7 @@ def test_the_order_of_keys_changes_nothing(recipe: Recipe, chance: random.Random
 @examples(60)
 @given(RECIPES)
 def test_a_page_can_show_it(recipe: Recipe) -> None:
-    plain = codec.plain(build(recipe))
+    plain = values.plain(build(recipe))
 
     json.dumps(shown(plain), allow_nan=False).encode()
     summary(CallKind.TOOL, "tool", plain).encode("utf-8", "surrogatepass")

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from journal.codec import Opaque
 from journal.errors import UnknownRun
 from journal.evidence import unknown
 from journal.listing import PAGE, Search
 from journal.records import CallKind, Choice, HoldReason, Outcome, RunState
 from journal.texts import shown, summary
+from journal.values import Opaque
 from journal.views import REASONS
 from tests.store.worlds import NOTHING, OWNER, World, model, tool
 
