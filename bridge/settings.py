@@ -5,7 +5,10 @@ What cannot be used is said by name, and its own default is taken: a wrong word 
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ..journal.modes import DEFAULTS as MODES
@@ -70,6 +73,10 @@ def usable(values: object) -> tuple[dict[str, Any], list[str]]:
     return result, problems
 
 
+_SETTLED_NS = 1_000_000_000
+_read: dict[tuple[str, str], tuple[tuple[Any, ...], object]] = {}
+"""What the host said for a project and a profile, and what that depended on."""
+
 _NO_SETTINGS = "The saved settings cannot be read."
 
 
@@ -77,11 +84,46 @@ def _stored(agent: Any) -> object:
     """What the host keeps for this agent's project and profile, or for all. A file that cannot be read is no settings at all."""
     from helpers import plugins
 
+    scope = _scope(agent)
     try:
-        return plugins.get_plugin_config(paths.PLUGIN, agent=agent) or {}
+        stands = _as_it_stands(*scope)
+        if stands is not None and _read.get(scope, (None, None))[0] == stands:
+            return _read[scope][1]
+        stored = plugins.get_plugin_config(paths.PLUGIN, agent=agent) or {}
     except Exception as error:  # it was edited by hand: whatever it does to the host's reader, chats go on
         notify.write(f"The settings of Durable Execution cannot be read ({type(error).__name__}).")
         return None
+    if stands is not None:
+        _read[scope] = (stands, stored)
+    return stored
+
+
+def _scope(agent: Any) -> tuple[str, str]:
+    """The project and the profile that may have settings of their own."""
+    if agent is None:
+        return "", ""
+    return str(agent.context.get_data("project") or ""), str(agent.config.profile or "")
+
+
+def _as_it_stands(project: str, profile: str) -> tuple[Any, ...] | None:
+    """All that the host's answer depends on: while it is the same, the file need not be read again.
+
+    None where there is no file, or where it was written a moment ago: a second change within one tick of the file system
+    would not be seen.
+    """
+    from helpers import plugins
+
+    found = plugins.find_plugin_asset(paths.PLUGIN, "config.json", project_name=project, agent_profile=profile)
+    file = Path(found["path"]) if found else paths.ROOT / "default_config.yaml"
+    try:
+        state = file.stat()
+    except FileNotFoundError:
+        return None
+    if time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) < _SETTLED_NS:
+        return None
+    named = [f"{paths.PLUGIN}__{name}" for name in DEFAULTS]
+    variables = [os.environ.get(f"A0_SET_{spelled}") for name in named for spelled in (name, name.upper())]
+    return str(file), state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns, *variables
 
 
 def _meant(name: str, value: object) -> object:

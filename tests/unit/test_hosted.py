@@ -14,9 +14,11 @@ from usr.plugins.durable_execution.bridge import hosted
 def host(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The host's settings for every request."""
     settings: dict[str, Any] = {}
-    models = ModuleType("models")
-    models.get_litellm_global_kwargs = lambda: settings  # type: ignore[attr-defined]
+    models, helpers = ModuleType("models"), ModuleType("helpers")
+    models.get_litellm_global_kwargs = lambda: dict(settings)  # type: ignore[attr-defined]
+    helpers.settings = SimpleNamespace(_settings=None)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "models", models)
+    monkeypatch.setitem(sys.modules, "helpers", helpers)
     return settings
 
 
@@ -44,3 +46,24 @@ def test_everything_else_may_be_run_by_the_provider_wherever_it_is_set(arguments
     assert hosted.are_offered(SimpleNamespace(kwargs=arguments), {})
     host.update(arguments)
     assert hosted.are_offered(SimpleNamespace(), {})
+
+
+def test_settings_that_the_host_replaced_count_at_the_next_request(host: dict[str, Any]) -> None:
+    kept = sys.modules["helpers"].settings
+    kept._settings = {"litellm_global_kwargs": {}}
+    assert not hosted.are_offered(SimpleNamespace(kwargs={}), {})
+
+    host["web_search_options"] = {"search_context_size": "low"}
+    kept._settings = {"litellm_global_kwargs": dict(host)}
+    assert hosted.are_offered(SimpleNamespace(kwargs={}), {})
+
+
+def test_the_host_is_asked_once_about_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[None] = []
+    monkeypatch.setattr(sys.modules["models"], "get_litellm_global_kwargs", lambda: asked.append(None) or {})
+    sys.modules["helpers"].settings._settings = {"litellm_global_kwargs": {}}
+
+    for _ in range(3):
+        hosted.are_offered(SimpleNamespace(kwargs={}), {})
+
+    assert len(asked) == 1

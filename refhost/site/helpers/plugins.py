@@ -154,9 +154,9 @@ def get_plugin_config(
     if project_name is None and agent is not None:
         project_name = agent.context.get_data("project")
     result: Any = None
-    saved = next((path for path in (_config_file(plugin_name, project_name), f"{folder}/{CONFIG_FILE_NAME}") if files.exists(path)), None)
+    saved = find_plugin_asset(plugin_name, CONFIG_FILE_NAME, project_name=project_name or "", agent_profile=agent_profile or "")
     if saved:
-        result = json.loads(files.read_file(saved))
+        result = json.loads(files.read_file(saved["path"]))
     elif files.exists(folder, CONFIG_DEFAULT_FILE_NAME):
         result = yaml.loads(files.read_file(f"{folder}/{CONFIG_DEFAULT_FILE_NAME}"))
     return call_plugin_hook(
@@ -181,6 +181,14 @@ def save_plugin_config(plugin_name: str, project_name: str, agent_profile: str, 
     )
     if wanted is not None:
         files.write_file(_config_file(plugin_name, project_name), json.dumps(wanted))
+
+
+def find_plugin_asset(plugin_name: str, *subpaths: str, project_name: str = "", agent_profile: str = "") -> dict[str, str] | None:
+    """The first place that has it: a project's own, that for all, and the plugin's folder. Profiles have none here."""
+    own = [_project_folder(plugin_name, project_name)] if project_name else []
+    places = [*own, *get_plugin_roots(plugin_name)]
+    found = next((path for place in places if files.exists(path := files.get_abs_path(place, *subpaths))), None)
+    return {"project_name": project_name, "agent_profile": agent_profile, "path": found} if found else None
 
 
 def _config_file(plugin_name: str, project_name: str | None) -> str:
