@@ -66,7 +66,7 @@ async def _begin(active: Activation, session: Session, purpose: Purpose, data: d
         return active.journal.begin_background(session.run.run_id, purpose, texts, name=name, facts=facts, ordinal=ordinal)
 
     data[_KEY + "_size"] = facts["characters"]
-    return await _patient(submit)
+    return await _patient(submit, texts)
 
 
 def _question(data: dict[str, Any]) -> list[str]:
@@ -77,10 +77,13 @@ def _question(data: dict[str, Any]) -> list[str]:
     return [str(each) for each in said]
 
 
-async def _patient[T](submit: Any) -> T | None:
-    """The commit's answer, off the loop; None where the journal says no or does not answer in time."""
+async def _patient[T](submit: Any, *values: Any) -> T | None:
+    """The commit's answer, without holding the loop; None where the journal says no or does not answer in time.
+
+    A thread of its own costs more than to mask and encode what is not large.
+    """
     try:
-        future: Future[T] = await waiting.apart(submit)
+        future: Future[T] = await waiting.apart(submit) if waiting.is_large(*values) else submit()
         return await asyncio.wait_for(asyncio.wrap_future(future), _PATIENCE_S)
     except (JournalError, TimeoutError):
         return None
@@ -113,4 +116,4 @@ async def call_end(active: Activation, data: dict[str, Any]) -> None:
         outcome, text = Outcome.OK, ""
     else:
         outcome, value, usage, text = Outcome.ERROR, None, None, type(error).__name__
-    await _patient(lambda: active.journal.finish_background(call.call_id, outcome, value, error=text, usage=usage))
+    await _patient(lambda: active.journal.finish_background(call.call_id, outcome, value, error=text, usage=usage), value)

@@ -33,7 +33,7 @@ current_call: ContextVar[tuple[CallKey, Any] | None] = ContextVar("durable_execu
 
 
 def of_agent(agent: Any) -> Session | None:
-    """The session that records this agent's steps here and now, or None.
+    """The session that records this agent's steps here and now, or None. Whoever asks has looked at the switch.
 
     Raises the host's silent exception for a coroutine that was replaced: it must
     neither write nor start an effect (fencing).
@@ -41,7 +41,7 @@ def of_agent(agent: Any) -> Session | None:
     binding = bound.get()
     if binding is None or agent is None or not binding.session.works_in(agent.context):
         return None
-    if not binding.session.activation.is_on:
+    if binding.session.activation.closed:
         return None
     if not binding.is_current:
         raise notify.stopped("This turn was replaced by a newer one.")

@@ -90,7 +90,7 @@ async def wait_for(
     active: Activation, original: Callable[..., Awaitable[Jobs]], agent: Any, job_ids: list[str], timeout: int, *, collect: bool, wait: bool
 ) -> Jobs:
     """The host's wait; time in which a person has to decide about one of these jobs does not count."""
-    if of_agent(agent) is None:
+    if not active.is_on or of_agent(agent) is None:
         return await original(agent, job_ids, timeout, collect=collect, wait=wait)
     know(active, agent.context, job_ids)
     waited = True
@@ -108,7 +108,7 @@ async def wait_for(
 
 async def cancel(active: Activation, original: Callable[..., Awaitable[Jobs]], agent: Any, job_ids: list[str]) -> Jobs:
     """The agent ends jobs: recorded first, so that none of them starts anything after it."""
-    if of_agent(agent) is None:
+    if not active.is_on or of_agent(agent) is None:
         return await original(agent, job_ids)
     know(active, agent.context, job_ids)
     for job_id in job_ids:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from ..journal.store.heads import elsewhere
 
 PLUGIN = "durable_execution"
 ROOT = Path(__file__).resolve().parent.parent
+_OFF = str(ROOT / ".toggle-0")
 
 
 def host_root() -> Path:
@@ -37,8 +39,8 @@ def other_heads() -> tuple[Path, ...]:
 
 
 def is_switched_on() -> bool:
-    """Read the toggle files themselves: a cache of the host may be behind a hand's change."""
-    return not (ROOT / ".toggle-0").exists()
+    """Read the toggle files themselves: a cache of the host may be behind a hand's change. Asked by each hook."""
+    return not os.path.exists(_OFF)  # noqa: PTH110 - a quarter of the time of a Path
 
 
 def is_switched_on_for(agent: Any) -> bool:

@@ -221,7 +221,7 @@ def _kept(tool: Any, response: Any, before: _Before) -> dict[str, Any]:
 def _value(tool: Any, response: Any, before: _Before) -> dict[str, Any]:
     """What a later life needs to give this result back: the answer, the bubble, what the tool carries on."""
     changed = {key: value for key, value in vars(tool).items() if key not in _NOT_CARRIED and before.attributes.get(key) != id(value)}
-    read = carried.read_afterwards(type(tool))
+    read = carried.read_afterwards(type(tool)) if changed else None
     value = {
         "message": response.message,
         "break_loop": response.break_loop,
