@@ -1,6 +1,7 @@
 """The plugin inside a host: the small one that comes with it, and the real one where A0_ROOT and A0_PYTHON name it.
 
-Both answer the same turns bare and with the plugin, in turn about; what the plugin adds is the difference.
+Both answer the same turns bare, with the same hooks and nothing behind them, and with the plugin, in turn about. What the plugin
+adds is the difference to the bare one; the hooks tell how much of it is what the host takes for calling any.
 """
 
 from __future__ import annotations
@@ -18,18 +19,23 @@ from refhost.client import Client
 from refhost.model import Model, answer, use
 from refhost.world import CHECKOUT, World
 
+from . import stubs
 from .rounds import Plan, Ratio, Series
 from .targets import GROWTH_HOST, LOOP_HOLD, REAL_HOST, REAL_TURN, REFHOST, Verdict
 
 WARM_UP = 5
+NAMES = ("bare", "hooks", "plugin")
 INSIDE = Path(__file__).with_name("inside.py")
 
 
 class Side:
     """One small host with one chat."""
 
-    def __init__(self, folder: Path, model: Model, *, plugin: bool) -> None:
+    def __init__(self, folder: Path, model: Model, name: str) -> None:
+        plugin = name == "plugin"
         self.world = World(folder, model=model, plugin=CHECKOUT if plugin else None)
+        if name == "hooks":
+            self.world.add_plugin(stubs.NAME, stubs.files())
         self.holds = folder / "holds.jsonl"
         inject = {"inject": INSIDE, "env": {"BENCH_HOLDS": str(self.holds)}} if plugin else {}
         self.client: Client = self.world.start(**inject).client()  # type: ignore[arg-type]
@@ -43,36 +49,45 @@ class Side:
         self.client.wait_idle(self.chat)
 
 
-def small_host(plan: Plan, turns: int) -> tuple[list[tuple[float, float]], list[float], list[float]]:
-    """Seconds of each turn (with, without), how long the plugin held the loop each time, and each commit's seconds."""
+def small_host(plan: Plan, turns: int) -> tuple[list[list[float]], list[float], list[float]]:
+    """Seconds of each turn (bare, hooks, plugin), how long the plugin held the loop each time, and each commit's seconds."""
     with Model.start(plan.folder / "model") as model:
-        sides = [Side(plan.folder / name, model, plugin=name == "plugin") for name in ("bare", "plugin")]
+        sides = [Side(plan.folder / name, model, name) for name in NAMES]
         try:
             for number in range(WARM_UP + turns):
-                for side in sides if number % 2 else reversed(sides):
+                for side in sides[number % len(sides) :] + sides[: number % len(sides)]:
                     text = f"Turn {number} of {side.chat}"
                     model.script(use("effect", name="e"), answer(f"Done {number}"), when=text)
                     side.turn(text)
         finally:
             for side in sides:
                 side.world.kill()
-    bare, plugin = (side.seconds[WARM_UP:] for side in sides)
-    noted = [json.loads(line) for line in sides[1].holds.read_text().splitlines()]
+    noted = [json.loads(line) for line in sides[-1].holds.read_text().splitlines()]
     holds = [each["hold"] for each in noted if "hold" in each]
-    return list(zip(plugin, bare, strict=True)), holds, [each["commit"] for each in noted if "commit" in each]
+    return [side.seconds[WARM_UP:] for side in sides], holds, [each["commit"] for each in noted if "commit" in each]
 
 
 def measure(plan: Plan, engine: Series | None, *, quick: bool, say: Callable[[str, dict[str, Any]], None]) -> Iterator[Verdict]:
     plan.folder.mkdir(parents=True, exist_ok=True)
     turn = engine.median if engine else None
-    pairs, holds, commits = small_host(plan, 15 if quick else 80)
-    added = statistics.median(one - other for one, other in pairs)
+    (bare, hooks, plugin), holds, commits = small_host(plan, 15 if quick else 80)
+    added = difference(plugin, bare)
     held, commit = (sorted(each)[int(len(each) * 0.99)] for each in (holds, commits))
-    facts = {"added_ms": added * 1000, "ratio": str(Ratio.of(pairs)), "hold_p99_ms": held * 1000, "commit_p99_ms": commit * 1000}
+    facts = {
+        "added_ms": added * 1000,
+        "of_it_hooks_ms": difference(hooks, bare) * 1000,
+        "ratio": str(Ratio.of(list(zip(plugin, bare, strict=True)))),
+        "hold_p99_ms": held * 1000,
+        "commit_p99_ms": commit * 1000,
+    }
     say("the small host", facts)
     yield REFHOST.judged(added / turn if turn else None, "the part `turns` did not run")
     yield LOOP_HOLD.judged(held / commit)
     yield from real_host(turn, 20 if quick else 100, say)
+
+
+def difference(one: list[float], other: list[float]) -> float:
+    return statistics.median(mine - its for mine, its in zip(one, other, strict=True))
 
 
 def real_host(turn: float | None, turns: int, say: Callable[[str, dict[str, Any]], None]) -> Iterator[Verdict]:
@@ -84,13 +99,20 @@ def real_host(turn: float | None, turns: int, say: Callable[[str, dict[str, Any]
     from tests.live import cost
 
     with tempfile.TemporaryDirectory(prefix="bench-host-") as folder:
-        bare, plugin = cost.run(turns, Path(folder))
-    pairs = list(zip(plugin.seconds[WARM_UP:], bare.seconds[WARM_UP:], strict=True))
-    added = statistics.median(one - other for one, other in pairs)
+        bare, hooks, plugin = cost.run(turns, Path(folder))
+    added = plugin.added_to(bare)
     grown = [after.stored - before.stored for before, after in zip(plugin.sizes, plugin.sizes[1:], strict=False)]
     tenth = len(grown) // 10 or 1
     first, last = (sum(part) / len(part) for part in (grown[tenth : 2 * tenth], grown[-tenth:]))
-    say("the real host", {"added_ms": added * 1000, "bytes_a_turn_first": first, "bytes_a_turn_last": last})
+    facts = {
+        "added_ms": added * 1000,
+        "of_it_hooks_ms": hooks.added_to(bare) * 1000,
+        "processor_ms": (plugin.processor_a_turn - bare.processor_a_turn) * 1000,
+        "of_it_hooks_processor_ms": (hooks.processor_a_turn - bare.processor_a_turn) * 1000,
+        "bytes_a_turn_first": first,
+        "bytes_a_turn_last": last,
+    }
+    say("the real host", facts)
     yield REAL_HOST.judged(added / turn if turn else None, "the part `turns` did not run")
-    yield REAL_TURN.judged(Ratio.of(pairs))
+    yield REAL_TURN.judged(Ratio.of(list(zip(plugin.measured, bare.measured, strict=True))))
     yield GROWTH_HOST.judged(last / first if first else None, "the journal did not grow")

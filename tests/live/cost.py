@@ -1,7 +1,7 @@
 """What the plugin costs a turn on the real host: `python -m tests.live.cost`.
 
-Two private hosts, one bare and one with the plugin, answer the same plain turns by turns, with a
-model that answers at once. Prints medians and ratios of this machine; it judges nothing.
+Three private hosts, one bare, one with the same hooks and nothing behind them, one with the plugin, answer the same
+plain turns by turns, with a model that answers at once. Prints medians and ratios of this machine; it judges nothing.
 """
 
 from __future__ import annotations
@@ -17,12 +17,16 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench import stubs
+
 from .client import Client
 from .conftest import NEEDS, missing
 from .host import LiveHost, make_seed
 from .model import ScriptedModel, say
 
 WARM_UP = 5
+NAMES = ("bare", "hooks", "plugin")
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Side:
     client: Client
     chat: str = ""
     seconds: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)  # what the server has used until the end of each turn
     sizes: list[Journal] = field(default_factory=list)
 
     def turn(self, number: int) -> None:
@@ -49,6 +54,26 @@ class Side:
         self.client.ask(self.chat, f"Plain turn {number}")
         self.seconds.append(time.perf_counter() - started)
         self.client.wait_idle(self.chat)
+        self.processor.append(used_by(self.host.pid))
+
+    @property
+    def measured(self) -> list[float]:
+        return self.seconds[WARM_UP:]
+
+    @property
+    def processor_a_turn(self) -> float:
+        """It counts in hundredths of a second, so only the whole is worth something."""
+        return (self.processor[-1] - self.processor[WARM_UP - 1]) / len(self.measured)
+
+    def added_to(self, other: Side) -> float:
+        """Seconds a turn, as the median of the differences of turns that ran one after the other."""
+        return statistics.median(mine - its for mine, its in zip(self.measured, other.measured, strict=True))
+
+
+def used_by(pid: int) -> float:
+    """Processor time of a process so far, in seconds."""
+    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(after_name[11]) + int(after_name[12])) / _TICKS
 
 
 def read_journal(path: Path) -> Journal | None:
@@ -79,24 +104,26 @@ def commit_frames(wal: Path) -> dict[bool, int]:
     return found
 
 
-def run(turns: int, folder: Path) -> tuple[Side, Side]:
-    """The bare side and the one with the plugin, after so many turns each."""
+def run(turns: int, folder: Path) -> tuple[Side, Side, Side]:
+    """The bare side, the one with empty hooks and the one with the plugin, after so many turns each."""
     python = Path(os.environ["A0_PYTHON"])
     seed = make_seed(Path(os.environ["A0_ROOT"]), python, folder / "seed")
     model = ScriptedModel(keep=False)
     model.default = lambda asked: say(f"Answer {asked.number}")
     sides = []
     try:
-        for name in ("bare", "plugin"):
+        for name in NAMES:
             host = LiveHost(folder / name, seed=seed, python=python, model_url=model.url)
             sides.append(Side(name, host, Client(host)))
             if name == "plugin":
                 host.put_plugin(enabled=True)
+            if name == "hooks":
+                put_hooks(host)
             host.start()
         for side in sides:
             side.chat = side.client.new_chat()
         for number in range(WARM_UP + turns):
-            for side in sides if number % 2 else reversed(sides):
+            for side in sides[number % len(sides) :] + sides[: number % len(sides)]:
                 side.turn(number)
                 journal = read_journal(side.host.journal)
                 if journal:
@@ -105,18 +132,27 @@ def run(turns: int, folder: Path) -> tuple[Side, Side]:
         for side in sides:
             side.host.close()
         model.close()
-    bare, plugin = sides
-    return bare, plugin
+    bare, hooks, plugin = sides
+    return bare, hooks, plugin
 
 
-def report(bare: Side, plugin: Side) -> None:
-    without, with_plugin = (statistics.median(side.seconds[WARM_UP:]) for side in (bare, plugin))
-    pairs = zip(bare.seconds[WARM_UP:], plugin.seconds[WARM_UP:], strict=True)
-    added = statistics.median(second - first for first, second in pairs)
-    print(f"turns            {len(bare.seconds) - WARM_UP}")
+def put_hooks(host: LiveHost) -> None:
+    """Lay the plugin whose hooks are empty."""
+    for name, text in {**stubs.files(), ".toggle-1": ""}.items():
+        path = host.plugin.with_name(stubs.NAME) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def report(bare: Side, hooks: Side, plugin: Side) -> None:
+    without, with_plugin = (statistics.median(side.measured) for side in (bare, plugin))
+    print(f"turns            {len(bare.measured)}")
     print(f"without, median  {without * 1000:8.1f} ms")
     print(f"with, median     {with_plugin * 1000:8.1f} ms")
-    print(f"added, median    {added * 1000:8.1f} ms   ratio {with_plugin / without:.3f}")
+    for word, side in (("added", plugin), ("by empty hooks", hooks)):
+        processor = side.processor_a_turn - bare.processor_a_turn
+        print(f"{word:16} {side.added_to(bare) * 1000:8.1f} ms   of the processor {processor * 1000:8.1f} ms")
+    print(f"ratio            {with_plugin / without:8.3f}")
     if len(plugin.sizes) < 2:
         print("no journal was written: the plugin recorded nothing")
         return
