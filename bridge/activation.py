@@ -6,7 +6,9 @@ it; nothing keeps state of its own.
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from .suspension import Suspension
 
 OWN_LOOP = "DurableExecution"
+_LOOK_S = 0.01
 
 
 @dataclass(slots=True)
@@ -66,6 +69,7 @@ class Activation:
     on_release: Callable[[Run], None] = field(init=False)
     on_served: Callable[[], None] = field(init=False)  # the web server answers
     on_put_back: Callable[[str], dict[str, Any]] = field(init=False)  # a person wants this backup in the journal's place
+    _looked: float = -math.inf  # when the switch was last seen to be on
     _chat_locks: dict[str, threading.RLock] = field(default_factory=dict)
     _tasks: set[Any] = field(default_factory=set)
 
@@ -77,6 +81,19 @@ class Activation:
     def is_on(self) -> bool:
         """False once switched off, by the host or by hand: then every wrapper passes through."""
         return not self.closed and paths.is_switched_on()
+
+    @property
+    def was_on_just_now(self) -> bool:
+        """The same, and a switch by hand is seen within `_LOOK_S`: for hooks inside a turn, which come with every piece of an answer.
+
+        A look at a file lets go of the interpreter; another thread that is busy may keep it longer than a commit takes.
+        """
+        now = time.monotonic()
+        if now - self._looked >= _LOOK_S:
+            if not self.is_on:
+                return False
+            self._looked = now
+        return not self.closed
 
     def chat_lock(self, chat_id: str) -> threading.RLock:
         """One message of a chat is taken in at a time; other chats do not wait."""

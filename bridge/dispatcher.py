@@ -41,7 +41,7 @@ def dispatch(event: str, data: dict[str, Any] | None, facts: dict[str, Any]) -> 
         active = lifecycle.activate_if_due()
     if active is None:
         return guard.check(event, payload)
-    if not active.is_on:
+    if not (active.is_on if event in guard.TURN_EVENTS else active.was_on_just_now):
         return lifecycle.switched_off_by_hand()
     if edition.is_outdated() and guard.is_new_work(event, payload, active.sessions):
         return None

@@ -59,7 +59,7 @@ def _is_reviewed(active: Activation, module: str) -> bool:
 
 def _session(active: Activation, agent: Any) -> Session | None:
     binding = bound.get()
-    if agent is None or binding is None or binding.session.chat_id != agent.context.id or not active.is_on:
+    if agent is None or binding is None or binding.session.chat_id != agent.context.id or not active.was_on_just_now:
         return None
     return binding.session
 
