@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..journal.ids import Digest
 from ..journal.masking import Masker
@@ -28,6 +28,20 @@ _PROVIDER_STATE = ("response_id", "previous_response_id")
 _RETRIES = 3
 
 
+class _Piece(NamedTuple):
+    """A part of a history as it was when it was packed. It keeps what it was made of, so that no other object can pass for it."""
+
+    record: Any
+    summary: str
+    held: Any  # the content of a message, else the digests of what it holds
+    metadata: Any
+    tokens: int
+    digest: Digest
+
+
+_NONE = _Piece(None, "", None, None, 0, Digest(""))
+
+
 class Projector:
     """Projects one chat again and again; remembers the pieces that were stored."""
 
@@ -37,7 +51,7 @@ class Projector:
         self._known = known
         self._lists: dict[int, Growing] = {}
         self._log_items = Growing()
-        self._pieces: dict[int, tuple[Any, Any, Digest]] = {}
+        self._pieces: dict[int, _Piece] = {}
         self._log: tuple[str, int, list[Digest]] = ("", 0, [])
 
     def project(self, ctx: Any, position: dict[str, int], *, paths: Mapping[int, str] | None = None, answered: bool = False) -> ResumePoint:
@@ -62,7 +76,7 @@ class Projector:
         self._known.update(point.nodes)
 
     def _root(self, pack: Pack, ctx: Any, paths: Mapping[int, str]) -> dict[str, Any]:
-        used: dict[int, tuple[Any, Any, Digest]] = {}
+        used: dict[int, _Piece] = {}
         members = []
         for agent in agents.of_chat(ctx):
             path = paths.get(agent.number, "")
@@ -86,7 +100,7 @@ class Projector:
             "volatile": volatile_state(ctx),
         }
 
-    def _agent(self, pack: Pack, agent: Any, used: dict[int, Any]) -> dict[str, Any]:
+    def _agent(self, pack: Pack, agent: Any, used: dict[int, _Piece]) -> dict[str, Any]:
         history = agent.history
         last = agent.last_user_message
         bulks, topics = _settled(history)
@@ -101,34 +115,47 @@ class Projector:
             "last_user_message": last.id if last else "",
         }
 
-    def _current(self, pack: Pack, number: int, topic: Any, used: dict[int, Any]) -> dict[str, Any]:
+    def _current(self, pack: Pack, number: int, topic: Any, used: dict[int, _Piece]) -> dict[str, Any]:
         """The topic that grows, inside the root: a step adds its messages and nothing else."""
-        children = [self._record(pack, message, used) for message in list(topic.messages)]
+        children = self._messages(pack, topic.messages, used)
         growing = self._lists.setdefault(number, Growing())
         return {"kind": "Topic", "summary": topic.summary, "children": growing.update(pack, children)}
 
-    def _record(self, pack: Pack, record: Any, used: dict[int, Any]) -> Digest:
-        """A message, topic or bulk as one node; children before parents."""
-        if hasattr(record, "content"):
-            stamp: Any = (record.summary, record.tokens, id(record.content), id(record.metadata))
-            value: Any = None
-        elif hasattr(record, "messages"):
-            children = [self._record(pack, message, used) for message in list(record.messages)]
-            stamp = (record.summary, tuple(children))
-            value = {"kind": "Topic", "summary": record.summary, "children": children}
+    def _record(self, pack: Pack, record: Any, used: dict[int, _Piece]) -> Digest:
+        """A topic or bulk as one node; children before parents."""
+        if hasattr(record, "messages"):
+            kind, children = "Topic", self._messages(pack, record.messages, used)
+        elif hasattr(record, "records"):
+            kind, children = "Bulk", [self._record(pack, child, used) for child in list(record.records)]
         else:
-            children = [self._record(pack, child, used) for child in list(record.records)]
-            stamp = (record.summary, tuple(children))
-            value = {"kind": "Bulk", "summary": record.summary, "children": children}
-        remembered = self._pieces.get(id(record))
-        if remembered and remembered[0] is record and remembered[1] == stamp and remembered[2] in self._known:
-            digest = remembered[2]
-        elif value is None:
-            digest = pack.put({"kind": "Message", "value": record.to_dict()})
-        else:
-            digest = pack.put({**value, "children": pack.list(value["children"])})
-        used[id(record)] = (record, stamp, digest)
-        return digest
+            return self._messages(pack, [record], used)[0]
+        piece = self._pieces.get(id(record))
+        is_same = piece and piece.record is record and piece.summary == record.summary and piece.held == children
+        if piece is None or not is_same or piece.digest not in self._known:
+            digest = pack.put({"kind": kind, "summary": record.summary, "children": pack.list(children)})
+            piece = _Piece(record, record.summary, children, None, 0, digest)
+        used[id(record)] = piece
+        return piece.digest
+
+    def _messages(self, pack: Pack, messages: list[Any], used: dict[int, _Piece]) -> list[Digest]:
+        """Messages as one node each. All of a history come by at each step: what did not change is looked at, and nothing else."""
+        pieces, known, digests = self._pieces, self._known, []
+        for message in list(messages):
+            piece = pieces.get(id(message), _NONE)
+            record, summary, content, metadata, tokens, digest = piece
+            if not (
+                record is message
+                and content is message.content
+                and metadata is message.metadata
+                and summary == message.summary
+                and tokens == message.tokens
+                and digest in known
+            ):
+                digest = pack.put({"kind": "Message", "value": message.to_dict()})
+                piece = _Piece(message, message.summary, message.content, message.metadata, message.tokens, digest)
+            used[id(message)] = piece
+            digests.append(digest)
+        return digests
 
     def _project_log(self, pack: Pack, log: Any) -> dict[str, Any]:
         with log._lock:

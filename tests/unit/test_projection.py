@@ -127,6 +127,22 @@ def test_what_is_stored_is_not_handed_in_again() -> None:
     assert len(second.nodes) < 10 < 100 < len(first.nodes)
 
 
+def test_a_content_that_another_one_replaced_is_handed_in() -> None:
+    """Python gives the place of the old one to the new one, so that its address tells nothing."""
+    journal, projector, ctx = Journal(), Projector(Masker(list), set()), chat("0000")
+    message = ctx.agent0.history.current.messages[0]
+    for number in range(50):
+        message.content = None
+        message.content = [number]
+
+        point = projector.project(ctx, {})
+        journal.store(projector, point)
+
+        tree = Tree(lambda digest: journal.nodes[digest])
+        topic = tree.value(point.root)["agents"][0]["current"]
+        assert [tree.value(each)["value"]["text"] for each in tree.list(topic["children"])] == [[number]]
+
+
 def test_a_chat_whose_nodes_were_forgotten_hands_all_in_again() -> None:
     known: set[Digest] = set()
     journal, projector, ctx = Journal(), Projector(Masker(list), known), chat("one", "two")
