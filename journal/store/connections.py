@@ -137,7 +137,7 @@ class Queries:
     def _columns_of(self, query: str, cursor: sqlite3.Cursor) -> _Columns:
         known = self._columns.get(query)
         if known is None:
-            names = [column[0] for column in cursor.description]
+            names = [column[0] for column in cursor.description or ()]  # a pragma may answer rows without a column
             known = self._columns[query] = names, [name for name in names if name.endswith("body")]
         return known
 
