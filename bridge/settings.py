@@ -6,11 +6,11 @@ What cannot be used is said by name, and its own default is taken: a wrong word 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..journal.clock import Clock
 from ..journal.modes import DEFAULTS as MODES
 from ..journal.modes import VALUES
 from . import notify, paths
@@ -73,7 +73,7 @@ def usable(values: object) -> tuple[dict[str, Any], list[str]]:
     return result, problems
 
 
-_SETTLED_NS = 1_000_000_000
+_SETTLED_MS = 1000
 _read: dict[tuple[str, str], tuple[tuple[Any, ...], object]] = {}
 """What the host said for a project and a profile, and what that depended on."""
 
@@ -119,7 +119,7 @@ def _as_it_stands(project: str, profile: str) -> tuple[Any, ...] | None:
         state = file.stat()
     except FileNotFoundError:
         return None
-    if time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) < _SETTLED_NS:
+    if Clock().now() - max(state.st_mtime_ns, state.st_ctime_ns) // 1_000_000 < _SETTLED_MS:
         return None
     named = [f"{paths.PLUGIN}__{name}" for name in DEFAULTS]
     variables = [os.environ.get(f"A0_SET_{spelled}") for name in named for spelled in (name, name.upper())]

@@ -52,7 +52,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     helpers.plugins = made  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "helpers", helpers)
     monkeypatch.setattr(settings, "_read", {})
-    monkeypatch.setattr(settings, "_SETTLED_NS", 0)  # a file's change time cannot be set back
+    monkeypatch.setattr(settings, "_SETTLED_MS", 0)  # a file's change time cannot be set back
     return made
 
 
@@ -84,7 +84,7 @@ def test_a_project_that_gets_settings_of_its_own_has_them_from_then_on(host: Hos
 
 
 def test_a_file_that_was_written_a_moment_ago_is_read_again(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(settings, "_SETTLED_NS", 3600 * 10**9)
+    monkeypatch.setattr(settings, "_SETTLED_MS", 3600 * 1000)
     host.save({"on_restart": "ask"})
     settings.mode_for(agent_in(""))
 
