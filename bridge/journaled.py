@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any
 
-from . import anchor, deliveries, jobs, model_calls, queue, quiet, restarts, workers
+from . import anchor, deliveries, jobs, model_calls, paths, queue, quiet, restarts, workers
 from .admission import already_shown
+
+
+@cache
+def _own_files() -> tuple[str, ...]:
+    return str(paths.data_folder() / "_")[:-1], *map(str, paths.other_heads())
 
 
 class Journaled:
@@ -99,6 +105,11 @@ class Journaled:
     request_failed = staticmethod(model_calls.request_failed)
     hear = staticmethod(deliveries.hear)
     check_silence = staticmethod(deliveries.check_silence)
+
+    @staticmethod
+    def is_own_file(path: str) -> bool:
+        """Whether the journal writes it: its folder, and where else it is remembered how far it has come."""
+        return anchor.active() is not None and path.startswith(_own_files())
 
     @staticmethod
     def server_made() -> None:

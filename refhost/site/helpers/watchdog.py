@@ -20,13 +20,17 @@ def _watch() -> None:
     wait, known = threading.Event(), _look()
     while not wait.wait(WATCH_SECONDS):
         seen = _look()
-        changed = [path for path in {*seen, *known} if seen.get(path) != known.get(path)]
+        root = Path(files.get_abs_path(files.USER_DIR, files.PLUGINS_DIR))
+        changed = [path for path in {*seen, *known} if seen.get(path) != known.get(path) and _is_same_or_nested(str(path), str(root))]
         known = seen
         if changed:
-            root = Path(files.get_abs_path(files.USER_DIR, files.PLUGINS_DIR))
             names = sorted({path.relative_to(root).parts[0] for path in changed})
             PrintStyle.debug("Plugin files changed:", names)
             plugins.after_plugin_change(names, python_change=any(path.suffix == ".py" for path in changed))
+
+
+def _is_same_or_nested(path: str, root: str) -> bool:
+    return path == root or path.startswith(root + os.sep)
 
 
 def _look() -> dict[Path, int]:
