@@ -133,7 +133,7 @@ def openings(report: Report) -> None:
     report.judge(OPEN, found["ratio"])
     found = opening.interrupted(report.part("interrupted", rounds=5 if report.quick else 10), 100 if report.quick else 1_000)
     report.say("interrupted runs", found)
-    report.judge(RECOVER, found["ratio"])
+    report.judge(RECOVER, found["ratio"], least=found["raw of whole rows, decoded, to raw"])
     report.judge(FIRST_LIST, found["list_ms"] / found["ms"]["journal"])
 
 

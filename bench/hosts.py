@@ -81,9 +81,14 @@ def measure(plan: Plan, engine: Series | None, *, quick: bool, say: Callable[[st
         "commit_p99_ms": commit * 1000,
     }
     say("the small host", facts)
-    yield REFHOST.judged(added / turn if turn else None, "the part `turns` did not run")
+    yield REFHOST.judged(*_beside(turn, added, difference(hooks, bare)))
     yield LOOP_HOLD.judged(held / commit)
     yield from real_host(turn, 20 if quick else 100, say)
+
+
+def _beside(turn: float | None, added: float, hooks: float) -> tuple[float | None, str, float | None]:
+    """What was added, in turns of the engine; the least is the engine's turn and what the host takes for calling any hook."""
+    return (added / turn, "", 1 + hooks / turn) if turn else (None, "the part `turns` did not run", None)
 
 
 def difference(one: list[float], other: list[float]) -> float:
@@ -113,6 +118,6 @@ def real_host(turn: float | None, turns: int, say: Callable[[str, dict[str, Any]
         "bytes_a_turn_last": last,
     }
     say("the real host", facts)
-    yield REAL_HOST.judged(added / turn if turn else None, "the part `turns` did not run")
+    yield REAL_HOST.judged(*_beside(turn, added, hooks.added_to(bare)))
     yield REAL_TURN.judged(Ratio.of(list(zip(plugin.measured, bare.measured, strict=True))))
     yield GROWTH_HOST.judged(last / first if first else None, "the journal did not grow")

@@ -16,7 +16,7 @@ class Target:
     least: float | None = None
     unit: str = " x"
 
-    def judged(self, value: float | Ratio | None, why_not: str = "", *, least: float | Ratio | None = None) -> Verdict:
+    def judged(self, value: float | Ratio | None, why_not: str = "", least: float | Ratio | None = None) -> Verdict:
         """`least` is what was measured, beside it, of what has to be done whoever does it: where that misses the bound, all do."""
         if value is None:
             return Verdict(self, None, "not measured", why_not)
