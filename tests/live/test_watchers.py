@@ -1,0 +1,31 @@
+"""The host's watchers of files under `usr/`: they start a thread for each change, and the journal writes often."""
+
+from __future__ import annotations
+
+from .client import Client
+from .host import HERE, LiveHost
+from .model import ScriptedModel, say
+
+INJECT = HERE / "inject" / "watcher.py"
+
+
+def test_what_the_journal_writes_is_no_change_for_the_hosts_watchers(host: LiveHost, client: Client, model: ScriptedModel) -> None:
+    watched = host.folder / "watched"
+    host.restart(inject=INJECT, env={"LIVE_WATCHED": str(watched)})
+    chat = client.new_chat()
+
+    def told(since: int = 0) -> list[str]:
+        return watched.read_text().splitlines()[since:] if watched.exists() else []
+
+    def turn(since: int) -> None:
+        model.script(say("Said."))
+        client.ask(chat, "Say it")
+        client.wait("the chat's own file", lambda: [path for path in told(since) if f"/chats/{chat}/" in path])
+
+    turn(0)  # opening the journal comes before everything else of the plugin, and is heard of
+    before, written = len(told()), host.journal.with_name("journal.db-wal").stat().st_mtime_ns
+    turn(before)
+
+    assert host.journal.with_name("journal.db-wal").stat().st_mtime_ns > written
+    journal = [f"{host.data}/", f"{host.data}.head", str(host.home / "usr" / f"{host.data.name}.head")]
+    assert [path for path in told(before) if path.startswith(tuple(journal))] == []
