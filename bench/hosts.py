@@ -88,7 +88,7 @@ def measure(plan: Plan, engine: Series | None, *, quick: bool, say: Callable[[st
 
 def _beside(turn: float | None, added: float, hooks: float) -> tuple[float | None, str, float | None]:
     """What was added, in turns of the engine; the least is the engine's turn and what the host takes for calling any hook."""
-    return (added / turn, "", 1 + hooks / turn) if turn else (None, "the part `turns` did not run", None)
+    return (added / turn, "", 1 + max(0.0, hooks) / turn) if turn else (None, "the part `turns` did not run", None)
 
 
 def difference(one: list[float], other: list[float]) -> float:
