@@ -17,7 +17,7 @@ from .admission import already_shown
 
 @cache
 def _own_files() -> tuple[str, ...]:
-    return str(paths.data_folder() / "_")[:-1], *map(str, paths.other_heads())
+    return f"{paths.data_folder()}/", *map(str, paths.other_heads())
 
 
 class Journaled:

@@ -25,6 +25,11 @@ DEFAULTS: dict[str, Any] = {
 }
 _NUMBERS = {"resume_parallel": (1, 16), "retention_runs": (1, 100_000), "retention_days": (1, 3650), "suspend_grace_s": (0, 50)}
 _WORDS: Mapping[str, tuple[str, ...]] = {"backend": ("sqlite",), **VALUES}
+_NO_SETTINGS = "The saved settings cannot be read."
+_SETTLED_MS = 1000
+
+_read: dict[tuple[str, str], tuple[tuple[Any, ...], object]] = {}
+"""What the host said for a project and a profile, and what that depended on."""
 
 
 def load() -> dict[str, Any]:
@@ -71,13 +76,6 @@ def usable(values: object) -> tuple[dict[str, Any], list[str]]:
         else:
             result[name] = value
     return result, problems
-
-
-_SETTLED_MS = 1000
-_read: dict[tuple[str, str], tuple[tuple[Any, ...], object]] = {}
-"""What the host said for a project and a profile, and what that depended on."""
-
-_NO_SETTINGS = "The saved settings cannot be read."
 
 
 def _stored(agent: Any) -> object:

@@ -17,7 +17,6 @@ from .store.base import Reader, Row
 from .texts import summary
 
 PAGE = 50
-TABS = ("needs_you", "all")
 
 
 def counts(tx: Reader, boot_id: str) -> dict[str, int]:
