@@ -30,7 +30,7 @@ def test_mode_ask_waits_for_resume_and_then_goes_on_by_itself(world, model, gate
     client = configured(world, on_restart="ask")
     chat = client.create_chat()
     client.send(chat, "please")
-    client.wait(lambda: any(item["type"] == "progress" or "wait" in str(item["kvps"]) for item in client.logs(chat)), what="the wait")
+    client.wait(lambda: any(call["name"] == "wait" for call in calls(world, chat)), what="the wait to be written down")
     world.restart()
     panel = Panel(world.client())
 

@@ -100,7 +100,8 @@ def test_nothing_of_a_background_chat_goes_on_by_itself_after_a_restart(world, m
     world.start()
     thread, _ = in_background(world.client())
     model.wait_requests(1)
-    world.client().wait(lambda: "wait" in str(Panel(world.client()).run(only_run(world.client())["run_id"])["calls"]), what="the tool")
+    run_id = only_run(world.client())["run_id"]
+    world.client().wait(lambda: [call for call in Panel(world.client()).run(run_id)["calls"] if call["name"] == "wait"], what="the tool")
     world.kill()
     thread.join()
 
