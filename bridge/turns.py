@@ -200,9 +200,9 @@ async def _checkpoint(active: Activation, session: Session, agent: Any) -> None:
     delivered = messages.delivered(session, ctx)
 
     def submit() -> Future[int]:
-        return active.journal.checkpoint(session.run.run_id, session.run.token, point, delivered)
+        return active.journal.checkpoint(session.run.run_id, session.run.token, point, delivered, unhurried=True)
 
     future = await waiting.apart(submit) if waiting.is_large(point.nodes) else submit()
-    # queued, not waited for: the next intent stands behind it in the same queue and proves it
+    # queued, not waited for: the next intent stands behind it in the same queue, shares its commit, and proves it
     future.add_done_callback(lambda done: session.projector.stored(point) if not done.cancelled() and done.exception() is None else None)
     messages.forget_delivered(session, delivered)

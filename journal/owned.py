@@ -175,7 +175,9 @@ class Owned(Reading):
 
     # -- how a write gets to the store ---------------------------------------------------------------------------------
 
-    def _write(self, operation: Callable[[Scribe], T | Keep], *named: Body | ResumePoint | None, sweeping: bool = False) -> Future[T]:
+    def _write(
+        self, operation: Callable[[Scribe], T | Keep], *named: Body | ResumePoint | None, sweeping: bool = False, unhurried: bool = False
+    ) -> Future[T]:
         """Queue an operation. Large bodies that it names become durable here, in the caller's thread, before it is queued."""
         try:
             kept = self._store.keep(_handed_in(named))
@@ -185,7 +187,7 @@ class Owned(Reading):
         def write(tx: Transaction) -> T | Keep:
             return operation(Scribe(tx, self.clock.now(), self.boot_id, self._ids, self._begun, self._pins, kept.stubs))
 
-        future = self._store.submit(write, sweeping=sweeping)
+        future = self._store.submit(write, sweeping=sweeping, unhurried=unhurried)
         if kept.stubs:
             future.add_done_callback(lambda done: kept.release())
         return future

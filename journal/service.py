@@ -149,8 +149,8 @@ class Journal(Owned):
         who = self._intake.text(origin)
         return self._write(lambda scribe: inputs.discard(scribe, RunId(run_id), version, InputId(input_id), who))
 
-    def checkpoint(self, run_id: str, token: int, point: ResumePoint, delivered: Iterable[str]) -> Future[int]:
-        """Save a resume point, and which waiting messages stand in it."""
+    def checkpoint(self, run_id: str, token: int, point: ResumePoint, delivered: Iterable[str], *, unhurried: bool = False) -> Future[int]:
+        """Save a resume point, and which waiting messages stand in it; `unhurried`, where nobody waits for it, in the next commit."""
         ids = [InputId(each) for each in delivered]
 
         def write(scribe: Scribe) -> int:
@@ -159,7 +159,7 @@ class Journal(Owned):
                 inputs.deliver(scribe, runs.chat_of(scribe.tx, RunId(run_id)), ids)
             return seq
 
-        return self._write(write, point)
+        return self._write(write, point, unhurried=unhurried)
 
     def close_run(
         self,

@@ -79,10 +79,11 @@ class Restored:
 
 
 class Store(Protocol):
-    def submit(self, operation: Callable[[Transaction], T | Keep], *, sweeping: bool = False) -> Future[T]:
+    def submit(self, operation: Callable[[Transaction], T | Keep], *, sweeping: bool = False, unhurried: bool = False) -> Future[T]:
         """Queue a write. Never raises: what went wrong is in the future.
 
         `sweeping`: in a transaction of its own, in which the store does not look who names what is removed.
+        `unhurried`: nobody waits for it, so that it may wait half a second for another one and share its commit.
         """
         ...
 

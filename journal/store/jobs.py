@@ -18,11 +18,12 @@ from .connections import Changes, refused
 class Job:
     """An operation and its future."""
 
-    __slots__ = ("begun", "future", "is_followed", "operation", "outcome", "sweeping")
+    __slots__ = ("begun", "future", "is_followed", "operation", "outcome", "sweeping", "unhurried")
 
-    def __init__(self, operation: Callable[[Transaction], Any], *, sweeping: bool = False) -> None:
+    def __init__(self, operation: Callable[[Transaction], Any], *, sweeping: bool = False, unhurried: bool = False) -> None:
         self.operation = operation
         self.sweeping = sweeping
+        self.unhurried = unhurried
         self.future: Future[Any] = Future()
         self.outcome: Any = None
         self.begun = False

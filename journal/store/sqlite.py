@@ -126,8 +126,8 @@ class SqliteStore:
             self._reserve.give_up()  # a result that is at hand may use the room that was kept
         return self.bodies.keep(large)
 
-    def submit(self, operation: Callable[[Transaction], T | Keep], *, sweeping: bool = False) -> Future[T]:
-        job = Job(operation, sweeping=sweeping)
+    def submit(self, operation: Callable[[Transaction], T | Keep], *, sweeping: bool = False, unhurried: bool = False) -> Future[T]:
+        job = Job(operation, sweeping=sweeping, unhurried=unhurried)
         if os.getpid() != self._process:
             job.future.set_exception(StoreClosed("This process is a copy of the one that owns the journal."))
             return job.future

@@ -23,6 +23,7 @@ from .witness import Witness
 _MOST_IN_A_BATCH = 256
 _BREATH_SECONDS = 0.05
 _IDLE_SECONDS = 5.0
+_UNHURRIED_SECONDS = 0.5
 MERGE_PAGES = 800
 _PAGES_PER_OPERATION = 10.0
 
@@ -44,7 +45,10 @@ class Writer:
         self._pages_per_operation = _PAGES_PER_OPERATION
 
     def put(self, jobs: list[Job]) -> None:
-        """Queue what belongs together."""
+        """Queue what belongs together.
+
+        If none of it is in a hurry, it is written with the next that is, or after half a second in which nothing came.
+        """
         with self._state:
             if self._standing.ended:
                 for job in jobs:
@@ -77,20 +81,36 @@ class Writer:
                 while self._jobs:
                     self._commit(self._gather())
                     self._merge()
+                    if not self._is_wanted():
+                        break
                 if self._closing.is_set() and not self._jobs:
                     return
         except BaseException as death:
             self._bury(death)
 
     def _wait(self) -> None:
-        """Until something is to be done. In a pause the heads are written, and now and then it is seen that the journal is still ours."""
+        """Until something is to be done. In a pause the heads are written, and now and then it is seen that the journal is still ours.
+
+        What is in no hurry waits a little for company.
+        """
         patience = _BREATH_SECONDS
-        while True:
-            try:
-                return self._bell.get(timeout=patience)
-            except queue.Empty:
-                self._look_after()
-                patience = _IDLE_SECONDS
+        while not self._rings(patience):
+            self._look_after()
+            patience = _IDLE_SECONDS
+        while self._jobs and not self._is_wanted() and self._rings(_UNHURRIED_SECONDS):
+            pass
+
+    def _rings(self, patience: float) -> bool:
+        """Whether something was queued; what is written already may still ring. After so many seconds: no."""
+        try:
+            self._bell.get(timeout=patience)
+        except queue.Empty:
+            return False
+        return True
+
+    def _is_wanted(self) -> bool:
+        """Whether somebody waits for what is queued, or for the end."""
+        return self._closing.is_set() or not all(job.unhurried for job in tuple(self._jobs))
 
     def _look_after(self) -> None:
         if self._standing.ended:

@@ -763,6 +763,20 @@ MUTANTS = (
         (STORE + "::test_a_full_journal_saves_in_the_room_that_was_kept",),
     ),
     Mutant(
+        "what is in no hurry waits for ever",
+        "journal/store/writer.py",
+        "        while self._jobs and not self._is_wanted() and self._rings(_UNHURRIED_SECONDS):\n            pass\n",
+        "        while self._jobs and not self._is_wanted():\n            self._bell.get()\n",
+        (STORE + "::TestSqliteStore::test_what_is_in_no_hurry_is_written_without_company_and_at_the_end",),
+    ),
+    Mutant(
+        "what is in no hurry overtakes what came before it",
+        "journal/store/writer.py",
+        "            self._jobs.extend(jobs)\n",
+        "            (self._jobs.extendleft if all(job.unhurried for job in jobs) else self._jobs.extend)(jobs)\n",
+        (STORE + "::TestSqliteStore::test_what_is_in_no_hurry_keeps_its_place_among_the_others",),
+    ),
+    Mutant(
         "what is handed in together is two commits",
         "journal/store/sqlite.py",
         "            if group.jobs:\n                self._writer.put(group.jobs)\n",

@@ -147,6 +147,23 @@ class StoreContract:
         assert [future.result() for future in futures] == [1] * 300
         assert committed(store) == before + 1
 
+    def test_what_is_in_no_hurry_is_written_without_company_and_at_the_end(self, open_store: Callable[[], Store]) -> None:
+        store = open_store()
+        assert store.submit(put("alone"), unhurried=True).result(30) == 1
+
+        last = store.submit(put("last"), unhurried=True)
+        store.close()
+
+        assert last.result(0) == 1
+        assert has(open_store(), "last")
+
+    def test_what_is_in_no_hurry_keeps_its_place_among_the_others(self, store: Store) -> None:
+        seen: list[int] = []
+        futures = [store.submit(lambda tx, number=number: seen.append(number), unhurried=number % 3 > 0) for number in range(100)]
+        for future in futures:
+            future.result(30)
+        assert seen == list(range(100))
+
     def test_a_refusal_among_what_is_together_undoes_its_own_operation_alone(self, store: Store) -> None:
         def refused(tx: Transaction) -> None:
             put("mine")(tx)

@@ -20,10 +20,10 @@ import pytest
 from journal.errors import JournalDamaged, JournalForeign, JournalNewer, StoreClosed, StoreFull, StoreLocked, StoreLost
 from journal.look import peek_unfinished
 from journal.records import RunState
-from journal.store import reserve
+from journal.store import reserve, writer
 from journal.store.base import Store
 from journal.store.sqlite import SqliteStore
-from tests.store.contract import Gate, StoreContract, has, put
+from tests.store.contract import Gate, StoreContract, committed, has, put
 from tests.store.worlds import World, model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -448,16 +448,25 @@ def test_the_write_ahead_log_is_merged_and_does_not_grow(store: SqliteStore, fol
 
 
 def test_a_large_batch_of_waiting_writes_is_few_commits(store: SqliteStore) -> None:
-    before = store.read(lambda tx: tx.one("batch_number"))
+    before = committed(store)
     gate = Gate(store)
     futures = [store.submit(put(f"{number}")) for number in range(500)]
     gate.open()
     assert [future.result() for future in futures] == [1] * 500
 
-    after = store.read(lambda tx: tx.one("batch_number"))
-    assert before is not None
-    assert after is not None
-    assert after["number"] - before["number"] <= 4
+    assert committed(store) - before <= 4
+
+
+def test_what_is_in_no_hurry_shares_the_commit_of_what_comes_next(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_UNHURRIED_SECONDS", 60.0)
+    store.submit(put("first")).result()
+    before = committed(store)
+
+    unhurried = [store.submit(put(f"n{number}"), unhurried=True) for number in range(3)]
+    store.submit(put("next")).result()
+
+    assert [future.result(0) for future in unhurried] == [1] * 3
+    assert committed(store) == before + 1
 
 
 # -- damage ---------------------------------------------------------------------------------------
