@@ -61,7 +61,7 @@ TURNS = (
     ENGINE,
 )
 DBOS, LANGGRAPH, UNSAVED = "DBOS, SQLite", "LangGraph, SqliteSaver with DeltaChannel", "LangGraph, no saver"
-BIG_TURN = "engine, one answer of 5 MB"
+BIG_TURN, BIG_LEAST = "engine, one answer of 5 MB", "least, one answer of 5 MB"
 BIG_PEERS = ("DBOS, one answer of 5 MB", "LangGraph, one answer of 5 MB")
 
 
@@ -121,10 +121,11 @@ def large(report: Report) -> None:
     report.say("one output of 5 MB", found)
     report.judge(BIG, found["ratio"])
     plan = report.part("bigpeers", runs=1, rounds=2 if report.quick else 6, turns=1)
-    series, missing = plan.interleave([BIG_TURN], peers=BIG_PEERS, before=1)
+    series, missing = plan.interleave([BIG_TURN, BIG_LEAST], peers=BIG_PEERS, before=1)
     report.say("a turn with one answer of 5 MB", {name: each.summary() for name, each in series.items()})
     for target, peer in zip((BIG_DBOS, BIG_LANGGRAPH), BIG_PEERS, strict=True):
-        report.judge(target, series[BIG_TURN].over(series[peer]) if peer in series else None, missing.get(peer, ""))
+        turn, least = (series[name].over(series[peer]) if peer in series else None for name in (BIG_TURN, BIG_LEAST))
+        report.judge(target, turn, missing.get(peer, ""), least=least)
 
 
 def openings(report: Report) -> None:
@@ -141,7 +142,7 @@ def crowds(report: Report) -> None:
     for count, commits, lag in ((8, CHATS_8, LAG_8), (32, CHATS_32, LAG_32)):
         found = chats.measure(report.part("chats", rounds=3 if report.quick else 8), count, 0.4 if report.quick else 1.5)
         report.say(f"{count} chats at once", found)
-        report.judge(commits, found["commits"])
+        report.judge(commits, found["commits"], least=found["least, commits"])
         report.judge(lag, found["late"])
 
 

@@ -6,7 +6,6 @@ least that any search costs, for their values as they are.
 
 from __future__ import annotations
 
-import os
 import random
 import string
 import time
@@ -19,6 +18,7 @@ from journal.finding import Finder
 from journal.records import Outcome
 
 from .engine import Engine, begun
+from .floor import write_and_sync
 from .rounds import Plan, Ratio, in_turns
 from .work import text
 
@@ -47,10 +47,7 @@ class Bare:
         data = self._output.next().encode()
         self._count += 1
         started = time.perf_counter()
-        file = os.open(self._folder / f"{self._count}", os.O_CREAT | os.O_WRONLY, 0o600)
-        os.write(file, data)
-        os.fdatasync(file)
-        os.close(file)
+        write_and_sync(self._folder / f"{self._count}", data)
         took = time.perf_counter() - started
         (self._folder / f"{self._count}").unlink()
         return took

@@ -10,6 +10,8 @@ import random
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,64 @@ from journal.runs import FIRST_TOKEN
 
 from .engine import Engine, begun
 from .floor import INSERT, connect
+from .least import Least, Run
 from .rounds import Plan, Ratio
 from .work import Texts, dumps
 
-Wait = Callable[[Future[Any]], Any]
+type Part = Callable[[Run], None]
+
+
+class LeastCrowd(Least):
+    """The same operation with nothing but the promises, and with as little between the loop and the writer's thread as can be."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, 9, thread=True)
+        self._places = count(4)
+        self._waiting: list[tuple[Part, asyncio.Future[None]]] = []
+        self._is_busy = False
+
+    async def grouped(self, chat: int) -> int:
+        place = next(self._places)
+        await self._shared(chat, partial(self._intent, place))
+        await self._shared(chat, partial(self._result, place, self._body({"content": self._texts.next()})))
+        return 2
+
+    async def one_by_one(self, chat: int) -> int:
+        place = next(self._places)
+        self._write(self._of(chat, partial(self._intent, place)))
+        self._write(self._of(chat, partial(self._result, place, self._body({"content": self._texts.next()}))))
+        await asyncio.sleep(0)
+        return 2
+
+    def _of(self, chat: int, part: Part) -> Part:
+        def work(run: Run) -> None:
+            self._run = chat
+            part(run)
+
+        return work
+
+    def _shared(self, chat: int, part: Part) -> asyncio.Future[None]:
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[None] = loop.create_future()
+        self._waiting.append((self._of(chat, part), answer))
+        loop.call_soon(self._share, loop)
+        return answer
+
+    def _share(self, loop: asyncio.AbstractEventLoop) -> None:
+        """What waits becomes one commit, when the last one is answered. On the loop."""
+        assert self._thread is not None
+        if self._waiting and not self._is_busy:
+            self._is_busy = True
+            taken, self._waiting = self._waiting, []
+            done = self._thread.submit(self._commit, [part for part, _ in taken])
+            done.add_done_callback(lambda _: loop.call_soon_threadsafe(self._answer, loop, [answer for _, answer in taken]))
+
+    def _answer(self, loop: asyncio.AbstractEventLoop, waiting: list[asyncio.Future[None]]) -> None:
+        self._is_busy = False
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)
+        loop.call_soon(self._share, loop)
 
 
 class Crowd:
@@ -37,24 +93,31 @@ class Crowd:
             message = self._texts.user()
             point = self._engine.point(message, 0)
             self._runs.append(self._engine.journal.admit(f"chat{number}", "m", message, "t", {}, point).result().run.run_id)
+        self.chats = list(range(chats))
+        least_folder = folder / "least"
+        least_folder.mkdir()
+        self.least = LeastCrowd(least_folder)
         self._raw_folder = folder / "raw"
         self._raw_folder.mkdir()
         self._raw = connect(self._raw_folder)
 
     def close(self) -> None:
         self._engine.close()
+        self.least.close()
         self._raw.close()
 
-    async def grouped(self, run: str) -> int:
+    async def grouped(self, chat: int) -> int:
+        run = self._runs[chat]
         await answer_of(self._result(await answer_of(self._intent(run))))
         return 2
 
-    async def one_by_one(self, run: str) -> int:
+    async def one_by_one(self, chat: int) -> int:
+        run = self._runs[chat]
         self._result(self._intent(run).result()).result()
         await asyncio.sleep(0)
         return 2
 
-    async def raw(self, run: str) -> int:
+    async def raw(self, chat: int) -> int:
         for kind in (1, 2):
             self._raw.execute(INSERT, (1, 1, kind, dumps({"content": self._texts.next()})))
         await asyncio.sleep(0)
@@ -78,11 +141,11 @@ class Crowd:
         done.set_result(step)
         return self._engine.journal.finish_call(begun(done).call_id, Outcome.OK, {"content": self._texts.next()})
 
-    def seconds(self, way: Callable[[str], Any], seconds: float) -> tuple[float, float]:
+    def seconds(self, way: Callable[[int], Any], seconds: float) -> tuple[float, float]:
         """Operations a second, and the 99th percentile of the loop's lateness."""
         return asyncio.run(self._work(way, seconds))
 
-    async def _work(self, way: Callable[[str], Any], seconds: float) -> tuple[float, float]:
+    async def _work(self, way: Callable[[int], Any], seconds: float) -> tuple[float, float]:
         end = time.perf_counter() + seconds
         done, late = 0, [0.0]
 
@@ -92,13 +155,13 @@ class Crowd:
                 await asyncio.sleep(0.001)
                 late.append(time.perf_counter() - before - 0.001)
 
-        async def chat(run: str) -> None:
+        async def work(chat: int) -> None:
             nonlocal done
             while time.perf_counter() < end:
-                worked = await way(run)  # apart: `done +=` would read `done` before it waits
+                worked = await way(chat)  # apart: `done +=` would read `done` before it waits
                 done += worked
 
-        await asyncio.gather(tick(), *(chat(run) for run in self._runs))
+        await asyncio.gather(tick(), *map(work, self.chats))
         return done / seconds, sorted(late)[int(len(late) * 0.99)]
 
 
@@ -106,7 +169,8 @@ def measure(plan: Plan, chats: int, seconds: float) -> dict[str, Any]:
     folder = plan.folder / str(chats)
     folder.mkdir(parents=True)
     crowd = Crowd(folder, chats)
-    ways = {"grouped": crowd.grouped, "one by one": crowd.one_by_one, "raw": crowd.raw}
+    least = {"least": crowd.least.grouped, "least, one by one": crowd.least.one_by_one}
+    ways = {"grouped": crowd.grouped, "one by one": crowd.one_by_one, "raw": crowd.raw, **least}
     rounds: list[dict[str, tuple[float, float]]] = []
     try:
         for _ in range(plan.rounds):
@@ -116,6 +180,7 @@ def measure(plan: Plan, chats: int, seconds: float) -> dict[str, Any]:
     middle = len(rounds) // 2
     return {
         "commits": Ratio.of([(each["grouped"][0], each["one by one"][0]) for each in rounds]),
+        "least, commits": Ratio.of([(each["least"][0], each["least, one by one"][0]) for each in rounds]),
         "over_raw": Ratio.of([(each["grouped"][0], each["raw"][0]) for each in rounds]),
         "late": Ratio.of([(each["grouped"][1], each["one by one"][1]) for each in rounds]),
         "a_second": {name: round(sorted(each[name][0] for each in rounds)[middle]) for name in ways},

@@ -31,6 +31,14 @@ def connect(folder: Path) -> sqlite3.Connection:
     return connection
 
 
+def write_and_sync(path: Path, data: bytes) -> None:
+    """A new file with all of that, on the disk."""
+    file = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
+    os.write(file, data)
+    os.fdatasync(file)
+    os.close(file)
+
+
 class Floor:
     """A turn in raw SQLite. With 5 commits a result, its checkpoint and the next intent are one; with 9 the intents are their own."""
 
