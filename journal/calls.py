@@ -70,11 +70,6 @@ def at_key(tx: Reader, run_id: RunId, key: CallKey) -> Call | None:
     return None if row is None else load_call(tx, row["call_id"])
 
 
-def model_call_of(tx: Reader, call: Call) -> Call | None:
-    """The model call whose answer asked for this call."""
-    return at_key(tx, call.run_id, CallKey(call.key.path, call.key.step, CallKind.MODEL, 0))
-
-
 def of_run(tx: Reader, run_id: RunId) -> list[Call]:
     """All calls of a run in the order of their intents, abandoned ones too, also those that cannot be read."""
     return [from_row(row) if not row["abandoned"] else _from_abandoned(row) for row in tx.all("calls_of_run", run_id=run_id)]

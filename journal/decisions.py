@@ -334,7 +334,7 @@ def _apply(scribe: Scribe, run: Run, call: Call | None, decision: Decision, effe
         open_call = calls.set_result_aside(scribe, call)
         calls.record(scribe, open_call, Result(Outcome.CONFIRMED, said, False, ""), origin="decision")
     if call is not None and call.call_id == effect.allowed:
-        calls.allow(scribe, calls.set_result_aside(scribe, call), effect.attempts)
+        calls.allow(scribe, calls.set_result_aside(scribe, call), 1)
     if _still_unknown(run, calls.of_run(scribe.tx, run.run_id), call, decision.choice):
         return runs.move(scribe, run, RunState.HELD, "call_decided", hold=run.hold)
     return _go_on(scribe, run)

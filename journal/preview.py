@@ -63,7 +63,7 @@ class Effect:
     settled: CallId | None = None
     """Counts as done from now on."""
     allowed: CallId | None = None
-    attempts: int = 1
+    """May run again, once."""
     abandoned_from: int | None = None
     """The place from which on records are no part of the run any more."""
     ends: bool = False
@@ -153,7 +153,7 @@ def _after(call: Call, effect: Effect) -> Call:
     if call.call_id == effect.settled:
         return replace(call, outcome=Outcome.CONFIRMED, origin="decision")
     if call.call_id == effect.allowed:
-        return replace(call, outcome=None, value=None, allowance=effect.attempts)
+        return replace(call, outcome=None, value=None, allowance=1)
     return call
 
 

@@ -124,6 +124,3 @@ def thin_some(scribe: Scribe, run_id: RunId) -> int:
         return 0
     keep = 1 if RunState(row["state"]).is_final else KEEP_POINTS
     return scribe.tx.change("drop_old_checkpoints", run_id=run_id, keep=keep, most=ROWS_AT_ONCE)
-
-
-__all__ = ["KEEP_POINTS", "Finished", "Policy", "due", "family", "finished", "is_due", "remove_some", "thin_some"]

@@ -17,7 +17,6 @@ from . import codec
 from .errors import CheckpointCorrupt, RecordCorrupt
 from .ids import Digest
 from .masking import Masker
-from .records import ResumePoint
 
 FAN_OUT = 32
 _SMALL = 8
@@ -30,8 +29,6 @@ _NAME = re.compile(rb"(?<=\")[0-9a-f]{64}(?=\")")
 type Digests = list[Digest]
 type Grown = dict[str, Any]
 """A growing list as a value: the tree of its complete parts, and what comes after them."""
-
-__all__ = ["FAN_OUT", "Growing", "Grown", "Pack", "ResumePoint", "Tree", "children"]
 
 
 class Pack:

@@ -336,6 +336,3 @@ def _message(item: Any, masker: Masker) -> dict[str, Any]:
 def _events(tx: Reader, run_id: RunId) -> list[dict[str, Any]]:
     rows = tx.all("events_of_run", run_id=run_id)
     return [{"at": row["at"], "text": _EVENTS[row["kind"]]} for row in rows if row["kind"] in _EVENTS]
-
-
-__all__: Sequence[str] = ["call_view", "facts", "reason", "run_summary", "run_view", "shown", "status_of", "summary"]
