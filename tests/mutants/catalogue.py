@@ -155,7 +155,7 @@ MUTANTS = (
         "a future is resolved before COMMIT",
         "journal/store/writer.py",
         '        try:\n            connection.execute("COMMIT")',
-        "        for job in batch:\n            job.resolve()\n            job.outcome = _DROPPED\n"
+        "        for job in batch:\n            job.resolve()\n            job.future = type(job.future)()\n"
         '        try:\n            connection.execute("COMMIT")',
         ("tests/store/test_announced.py",),
     ),
@@ -813,7 +813,7 @@ MUTANTS = (
         "journal/finding.py",
         "            return self._in_part(data, first=True, last=True)\n",
         "            each = enumerate(self._data)\n"
-        "            return [Hit(at, at + len(value), number, True) for number, value in each for at in _every(value, data)]\n",
+        "            return [Hit(at, at + len(value), number, True) for number, value in each for at in every(value, data)]\n",
         ("tests/unit/test_masking.py", "tests/unit/test_spellings.py"),
     ),
     Mutant(

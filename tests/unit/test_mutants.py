@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import symtable
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ def test_a_fault_fits_the_code_and_still_is_code(mutant: Mutant) -> None:
     for old, new in mutant.changes:
         text = text.replace(old, new)
     if mutant.file.endswith(".py"):
-        ast.parse(text)
+        assert sorted(_unknown_names(text)) == [], "a NameError would be noticed in place of the fault"
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
@@ -35,6 +37,18 @@ def test_what_must_notice_a_fault_exists(mutant: Mutant) -> None:
     for case in map(Case.of, mutant.cases):
         assert case.story in STORIES
         assert {kill.rpartition(":")[0] for kill in case.kills} <= POINTS.keys()
+
+
+def _unknown_names(text: str) -> set[str]:
+    """Names that a function of this module would not find."""
+    module = symtable.symtable(text, "<fault>", "exec")
+    known = {name.get_name() for name in module.get_symbols() if name.is_assigned() or name.is_imported() or name.is_namespace()}
+    scopes, used = [module], set()
+    while scopes:
+        scope = scopes.pop()
+        scopes += scope.get_children()
+        used |= {name.get_name() for name in scope.get_symbols() if name.is_global() and name.is_referenced()}
+    return used - known - set(dir(builtins)) - {"__file__", "__name__", "__path__"}
 
 
 def _functions(path: str) -> set[str]:
