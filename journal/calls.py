@@ -365,11 +365,11 @@ def set_result_aside(scribe: Scribe, call: Call) -> Call:
     return load_call(scribe.tx, call.call_id)
 
 
-def allow(scribe: Scribe, call: Call, attempts: int) -> None:
+def allow(scribe: Scribe, call: Call, more: int) -> None:
     """Let a person's word count: so many attempts, each used up before it begins."""
-    hit = scribe.tx.change("allow_call", call_id=call.call_id, attempts=call.attempts, allowance=attempts)
+    hit = scribe.tx.change("allow_call", call_id=call.call_id, attempts=call.attempts, allowance=more)
     _expect_one(scribe, call, hit)
-    scribe.event("call_allowed", call.run_id, call_id=call.call_id, attempts=attempts)
+    scribe.event("call_allowed", call.run_id, call_id=call.call_id, attempts=more)
 
 
 def abandon_from(scribe: Scribe, run_id: RunId, seq: int) -> None:

@@ -26,7 +26,7 @@ from .errors import (
 from .ids import CallId, Digest, RunId
 from .modes import Mode
 from .planner import is_reported
-from .preview import Effect, Foreseen, Outlook
+from .preview import Consequence, Foreseen, Outlook
 from .records import Call, Choice, Decision, Hold, HoldReason, Outcome, Run, RunState
 from .runs import Scribe
 from .store.base import Reader
@@ -104,10 +104,10 @@ def _foreseen(run: Run, all_calls: Sequence[Call], offer: Offer, outlook: Outloo
     if offer.why:
         return offer
     call = next((call for call in all_calls if call.call_id == offer.call_id), None)
-    effect = preview.effect_of(run, all_calls, call, offer.choice)
-    waits = _still_unknown(run, preview.applied(all_calls, effect), call, offer.choice)
-    steps = preview.foresee(run, all_calls, effect, outlook, waits)
-    after = preview.then(steps, effect, waits)
+    consequence = preview.consequence_of(run, all_calls, call, offer.choice)
+    waits = _still_unknown(run, preview.applied(all_calls, consequence), call, offer.choice)
+    steps = preview.foresee(run, all_calls, consequence, outlook, waits)
+    after = preview.then(steps, consequence, waits)
     own = {each.call_id for each in all_calls if each.allowance or each.origin == "decision"} | {
         each.call_id for each in asked_calls(run, all_calls)
     }
@@ -166,17 +166,17 @@ _PREVIEWS: Mapping[Choice, str] = {
 
 def _about_call(run: Run, call: Call, choice: Choice) -> Offer:
     assert run.hold is not None
-    preview = _PREVIEWS[choice]
+    text = _PREVIEWS[choice]
     if run.hold.reason is HoldReason.RESTORED and choice is Choice.NEW_ATTEMPT and call.outcome is not None:
-        preview = f"The run goes on after the last recorded step. {_TWICE_SINCE}"
+        text = f"The run goes on after the last recorded step. {_TWICE_SINCE}"
     elif choice is Choice.NEW_ATTEMPT:
         if run.hold.reason is HoldReason.DIVERGED:
-            preview = _PREVIEW_FROM_STEP
+            text = _PREVIEW_FROM_STEP
         elif call.lossy:
-            preview = "The model is asked for this step again. What this step did before may happen twice."
-    if run.hold.reason is HoldReason.RESTORED and _TWICE_SINCE not in preview:
-        preview = f"{preview} {_TWICE_SINCE}"
-    return _offer(run, call, choice, _why_not(run.hold, call, choice), preview)
+            text = "The model is asked for this step again. What this step did before may happen twice."
+    if run.hold.reason is HoldReason.RESTORED and _TWICE_SINCE not in text:
+        text = f"{text} {_TWICE_SINCE}"
+    return _offer(run, call, choice, _why_not(run.hold, call, choice), text)
 
 
 def _why_not(hold: Hold, call: Call, choice: Choice) -> str:
@@ -212,7 +212,7 @@ def _why_no_resume(run: Run, all_calls: Sequence[Call], asked: Sequence[Call]) -
     return "This does not settle why the run is on hold."
 
 
-def _offer(run: Run, call: Call | None, choice: Choice, why: str, preview: str) -> Offer:
+def _offer(run: Run, call: Call | None, choice: Choice, why: str, text: str) -> Offer:
     return Offer(
         choice=choice,
         call_id=call.call_id if call else None,
@@ -220,18 +220,18 @@ def _offer(run: Run, call: Call | None, choice: Choice, why: str, preview: str) 
         why=why,
         needs_note=choice in _NOTED,
         needs_ack=choice is Choice.NEW_ATTEMPT or (choice in _NOTED and run.hold is not None and run.hold.reason is HoldReason.RESTORED),
-        preview=preview,
-        digest=_digest(run, call, choice, preview),
+        preview=text,
+        digest=_digest(run, call, choice, text),
     )
 
 
-def _digest(run: Run, call: Call | None, choice: Choice, preview: str) -> Digest:
+def _digest(run: Run, call: Call | None, choice: Choice, text: str) -> Digest:
     held = [run.hold.reason.value, run.hold.since] if run.hold else [run.state.value]
     about = None
     if call is not None:
         outcome = call.outcome.value if call.outcome else None
         about = [call.call_id, call.identity, call.attempts, call.allowance, outcome, call.late_results]
-    return codec.digest(codec.encode([run.run_id, held, about, choice.value, preview]))
+    return codec.digest(codec.encode([run.run_id, held, about, choice.value, text]))
 
 
 # -- deciding -----------------------------------------------------------------------------------
@@ -245,8 +245,8 @@ def decide(scribe: Scribe, decision: Decision, said: Body, outlook: Outlook) -> 
         return run
     _check(scribe, run, all_calls, decision, outlook)
     call = next((call for call in all_calls if call.call_id == decision.call_id), None)
-    effect = preview.effect_of(run, all_calls, call, decision.choice)
-    after = _apply(scribe, run, call, decision, effect, said)
+    consequence = preview.consequence_of(run, all_calls, call, decision.choice)
+    after = _apply(scribe, run, call, decision, consequence, said)
     seq = scribe.event("decided", run.run_id, call_id=decision.call_id, version=after.version, choice=decision.choice.value)
     scribe.tx.change(
         "add_decision",
@@ -321,19 +321,19 @@ def _check(scribe: Scribe, run: Run, all_calls: Sequence[Call], decision: Decisi
         raise AckMissing
 
 
-def _apply(scribe: Scribe, run: Run, call: Call | None, decision: Decision, effect: Effect, said: Body) -> Run:
+def _apply(scribe: Scribe, run: Run, call: Call | None, decision: Decision, consequence: Consequence, said: Body) -> Run:
     """Carry out what was previewed."""
-    if effect.ends:
+    if consequence.ends:
         return children.stop(scribe, run.run_id, decision.origin, decision.note)
     if decision.choice is Choice.RESUME:
         return _go_on(scribe, run)
-    if effect.abandoned_from is not None:
-        calls.abandon_from(scribe, run.run_id, effect.abandoned_from)
+    if consequence.abandoned_from is not None:
+        calls.abandon_from(scribe, run.run_id, consequence.abandoned_from)
         children.stop_abandoned(scribe, run.run_id)
-    if call is not None and call.call_id == effect.settled:
+    if call is not None and call.call_id == consequence.settled:
         open_call = calls.set_result_aside(scribe, call)
         calls.record(scribe, open_call, Result(Outcome.CONFIRMED, said, False, ""), origin="decision")
-    if call is not None and call.call_id == effect.allowed:
+    if call is not None and call.call_id == consequence.allowed:
         calls.allow(scribe, calls.set_result_aside(scribe, call), 1)
     if _still_unknown(run, calls.of_run(scribe.tx, run.run_id), call, decision.choice):
         return runs.move(scribe, run, RunState.HELD, "call_decided", hold=run.hold)

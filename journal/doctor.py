@@ -47,11 +47,11 @@ def machine() -> Iterator[Finding]:
 
 def place(folder: Path) -> Iterator[Finding]:
     there = next((part for part in (folder, *folder.parents) if part.exists()), Path("/"))
-    place = filesystems.place_of(there)
+    ground = filesystems.place_of(there)
     try:
-        safe = place.mode is filesystems.Mode.WAL
-        text = f"{place.kind or 'unknown'}, {'safe' if safe else 'works without a write-ahead log, slower'}"
-        yield Finding("file system", True, " ".join([text, *place.notes]))
+        safe = ground.mode is filesystems.Mode.WAL
+        text = f"{ground.kind or 'unknown'}, {'safe' if safe else 'works without a write-ahead log, slower'}"
+        yield Finding("file system", True, " ".join([text, *ground.notes]))
     except JournalError as error:
         yield Finding("file system", False, str(error))
     free = shutil.disk_usage(there).free

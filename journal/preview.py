@@ -1,7 +1,7 @@
 """What a decision would do, call by call: the records as it would leave them, asked of the planner that the resume asks.
 
 Pure functions of the records. Nothing is decided or written here: `decisions.py` says what is on offer, and carries
-out the very effect that was previewed.
+out the very consequence that was previewed.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _BY_PLAN = {
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class Consequence:
     """What a decision does to the records of a run's calls, and nothing else."""
 
     settled: CallId | None = None
@@ -96,18 +96,18 @@ class Foreseen:
 # -- what a decision does -----------------------------------------------------------------------
 
 
-def effect_of(run: Run, all_calls: Sequence[Call], call: Call | None, choice: Choice) -> Effect:
+def consequence_of(run: Run, all_calls: Sequence[Call], call: Call | None, choice: Choice) -> Consequence:
     """What this choice about this call does to the records (CONTRACT §6)."""
     match choice:
         case Choice.STOP:
-            return Effect(ends=True)
+            return Consequence(ends=True)
         case Choice.CONFIRMED_COMPLETED if call is not None:
-            return Effect(settled=call.call_id)
+            return Consequence(settled=call.call_id)
         case Choice.CONFIRMED_NOT_COMPLETED if call is not None:
-            return Effect(allowed=call.call_id)
+            return Consequence(allowed=call.call_id)
         case Choice.NEW_ATTEMPT:
             return _start_over(run, all_calls, call)
-    return Effect()
+    return Consequence()
 
 
 def is_way_on(run: Run, call: Call | None, choice: Choice) -> bool:
@@ -121,17 +121,17 @@ def is_way_on(run: Run, call: Call | None, choice: Choice) -> bool:
 _FROM_STEP = frozenset({HoldReason.DIVERGED, HoldReason.UNRECORDED_STEP})
 
 
-def _start_over(run: Run, all_calls: Sequence[Call], call: Call | None) -> Effect:
+def _start_over(run: Run, all_calls: Sequence[Call], call: Call | None) -> Consequence:
     if run.hold is None or (run.hold.reason is HoldReason.RESTORED and is_way_on(run, call, Choice.NEW_ATTEMPT)):
-        return Effect()
+        return Consequence()
     if call is None:
-        return Effect(abandoned_from=run.checkpoint_seq)
+        return Consequence(abandoned_from=run.checkpoint_seq)
     if run.hold.reason in _FROM_STEP:
-        return Effect(abandoned_from=call.seq)
+        return Consequence(abandoned_from=call.seq)
     if call.lossy:
         asked_by = _model_call_of(all_calls, call)
-        return Effect(abandoned_from=asked_by.seq if asked_by else call.seq)
-    return Effect(allowed=call.call_id)
+        return Consequence(abandoned_from=asked_by.seq if asked_by else call.seq)
+    return Consequence(allowed=call.call_id)
 
 
 def _model_call_of(all_calls: Sequence[Call], call: Call) -> Call | None:
@@ -140,19 +140,19 @@ def _model_call_of(all_calls: Sequence[Call], call: Call) -> Call | None:
     return next((each for each in all_calls if each.key == key and not each.abandoned), None)
 
 
-def applied(all_calls: Sequence[Call], effect: Effect) -> list[Call]:
-    """The records as this effect leaves them, as far as the planner looks at them."""
-    return [_after(call, effect) for call in all_calls]
+def applied(all_calls: Sequence[Call], consequence: Consequence) -> list[Call]:
+    """The records as they are left, as far as the planner looks at them."""
+    return [_after(call, consequence) for call in all_calls]
 
 
-def _after(call: Call, effect: Effect) -> Call:
+def _after(call: Call, consequence: Consequence) -> Call:
     if call.abandoned:
         return call
-    if effect.abandoned_from is not None and call.seq >= effect.abandoned_from:
+    if consequence.abandoned_from is not None and call.seq >= consequence.abandoned_from:
         return replace(call, abandoned=True)
-    if call.call_id == effect.settled:
+    if call.call_id == consequence.settled:
         return replace(call, outcome=Outcome.CONFIRMED, origin="decision")
-    if call.call_id == effect.allowed:
+    if call.call_id == consequence.allowed:
         return replace(call, outcome=None, value=None, allowance=1)
     return call
 
@@ -160,17 +160,19 @@ def _after(call: Call, effect: Effect) -> Call:
 # -- what happens then --------------------------------------------------------------------------
 
 
-def foresee(run: Run, all_calls: Sequence[Call], effect: Effect, outlook: Outlook, waits: Collection[CallId] = ()) -> list[Foreseen]:
+def foresee(
+    run: Run, all_calls: Sequence[Call], consequence: Consequence, outlook: Outlook, waits: Collection[CallId] = ()
+) -> list[Foreseen]:
     """Every call that is part of the run now. `waits` are those that a person still has to decide about afterwards."""
     found, mode = [], Mode.of(run.mode)
-    for number, (call, after) in enumerate(zip(all_calls, applied(all_calls, effect), strict=True), 1):
+    for number, (call, after) in enumerate(zip(all_calls, applied(all_calls, consequence), strict=True), 1):
         if not call.abandoned:
-            found.append(Foreseen(number, after, _fate(after, effect, outlook, mode, waits)))
+            found.append(Foreseen(number, after, _fate(after, consequence, outlook, mode, waits)))
     return found
 
 
-def _fate(after: Call, effect: Effect, outlook: Outlook, mode: Mode, waits: Collection[CallId]) -> Fate:
-    if effect.ends:
+def _fate(after: Call, consequence: Consequence, outlook: Outlook, mode: Mode, waits: Collection[CallId]) -> Fate:
+    if consequence.ends:
         return Fate.ENDED if after.outcome is None else Fate.KEPT
     if after.abandoned:
         return Fate.SET_ASIDE
@@ -182,9 +184,9 @@ def _fate(after: Call, effect: Effect, outlook: Outlook, mode: Mode, waits: Coll
     return Fate.ASKED if isinstance(planned, HoldReason) else _BY_PLAN[planned]
 
 
-def then(steps: Sequence[Foreseen], effect: Effect, waits: Collection[CallId] = ()) -> str:
+def then(steps: Sequence[Foreseen], consequence: Consequence, waits: Collection[CallId] = ()) -> str:
     """What the run does after these steps, as a sentence."""
-    if effect.ends:
+    if consequence.ends:
         return "The run ends. The chat goes on with the saved results."
     first = next((step for step in steps if step.fate is Fate.ASKED), None)
     if first is not None and waits:

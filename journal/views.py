@@ -17,8 +17,8 @@ from .evidence import FROM_CHECK, Found
 from .ids import RunId
 from .masking import Masker
 from .modes import DEFAULTS
-from .preview import Effect, Foreseen, Outlook
-from .records import REQUESTS, Call, HoldReason, InputState, Outcome, Run, RunState
+from .preview import Consequence, Foreseen, Outlook
+from .records import REQUESTS, Call, HoldReason, Input, InputState, Outcome, Run, RunState
 from .replay import KEY_UNTIL, idempotency_key
 from .store.base import Reader, Row
 from .texts import result_text, shown, summary
@@ -108,10 +108,10 @@ def reason(code: str, text: str, facts: Mapping[str, Any]) -> dict[str, str]:
 
 def facts(stored: bytes | None) -> Mapping[str, Any]:
     try:
-        facts = codec.decode(stored) if stored is not None else {}
+        value = codec.decode(stored) if stored is not None else {}
     except RecordCorrupt:
         return {}  # the run's own view says what is damaged
-    return facts if isinstance(facts, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 # -- one run ------------------------------------------------------------------------------------
@@ -172,9 +172,9 @@ def run_view(tx: Reader, run_id: RunId, *, masker: Masker, boot_id: str, outlook
 
 
 def _child(child: Run, masker: Masker) -> dict[str, Any]:
-    summary = run_summary(child, masker)
+    shown_run = run_summary(child, masker)
     kept = ("run_id", "version", "state", "since", "reason")
-    return {**{key: summary[key] for key in kept}, "call_id": child.parent_call_id, "job": job(child, masker)}
+    return {**{key: shown_run[key] for key in kept}, "call_id": child.parent_call_id, "job": job(child, masker)}
 
 
 def run_summary(run: Run, masker: Masker) -> dict[str, Any]:
@@ -306,9 +306,9 @@ def _offer(offer: decisions.Offer) -> dict[str, Any]:
 
 
 def _grant(run: Run, call: Call, all_calls: Sequence[Call], outlook: Outlook) -> dict[str, Any]:
-    effect = Effect(allowed=call.call_id)
-    steps = preview.foresee(run, all_calls, effect, outlook)
-    shown_so = _foreseen(steps, preview.then(steps, effect))
+    consequence = Consequence(allowed=call.call_id)
+    steps = preview.foresee(run, all_calls, consequence, outlook)
+    shown_so = _foreseen(steps, preview.then(steps, consequence))
     return {"call_id": call.call_id, "allowed": True, "reason": "", "most": grants.MOST_ATTEMPTS, **shown_so}
 
 
@@ -322,7 +322,7 @@ def _recorded(row: Row, masker: Masker) -> dict[str, Any]:
     return {**row, "note": masker.text(row["note"]), "origin": masker.text(row["origin"])}
 
 
-def _message(item: Any, masker: Masker) -> dict[str, Any]:
+def _message(item: Input, masker: Masker) -> dict[str, Any]:
     content = masker.mask(item.content).value
     text = content.get("text", "")
     return {

@@ -24,9 +24,9 @@ def add_to(commands: Any, common: argparse.ArgumentParser) -> None:
     preflight = commands.add_parser("preflight", parents=[common], help="can a journal work here, and is the host the reviewed one")
     preflight.add_argument("--host", help="the host's folder; found by itself where the plugin is installed")
     preflight.set_defaults(command=show_preflight)
-    doctor = commands.add_parser("doctor", parents=[common], help="preflight, the journal's state, and a full verification")
-    doctor.add_argument("--host", help="the host's folder; found by itself where the plugin is installed")
-    doctor.set_defaults(command=show_doctor)
+    whole = commands.add_parser("doctor", parents=[common], help="preflight, the journal's state, and a full verification")
+    whole.add_argument("--host", help="the host's folder; found by itself where the plugin is installed")
+    whole.set_defaults(command=show_doctor)
 
 
 def verify_journal(asked: argparse.Namespace, out: Output) -> bool:

@@ -89,12 +89,13 @@ def damaged_bodies(database: Path, step: Callable[[], None]) -> set[str]:
                 raise BackupDamaged(where, f"{found}.")
             if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
                 raise BackupDamaged(where, "A record names another one that is not there.")
-            return {digest for bodies in _bodies(connection) for digest in _damaged_in(connection, bodies, step)}
+            return {digest for query in _bodies(connection) for digest in _damaged_in(connection, query, step)}
     except sqlite3.DatabaseError as error:
         raise BackupDamaged(where, f"{error}.") from error
 
 
 def _bodies(connection: sqlite3.Connection) -> Iterator[str]:
+    """Queries for all that is stored under its digest."""
     yield from (f"SELECT digest, body FROM {table}" for table in _tables_of_bodies(connection))
     if any(column["name"] == "body" for column in connection.execute("PRAGMA table_info(checkpoints)")):  # not in older editions
         yield "SELECT root AS digest, body FROM checkpoints WHERE body IS NOT NULL"
@@ -105,8 +106,8 @@ def _tables_of_bodies(connection: sqlite3.Connection) -> list[str]:
     return [table for table in ("blobs", "nodes") if connection.execute(f"PRAGMA table_info({table})").fetchone()]
 
 
-def _damaged_in(connection: sqlite3.Connection, bodies: str, step: Callable[[], None]) -> Iterator[str]:
-    for number, row in enumerate(connection.execute(bodies)):
+def _damaged_in(connection: sqlite3.Connection, query: str, step: Callable[[], None]) -> Iterator[str]:
+    for number, row in enumerate(connection.execute(query)):
         if number % _LOOKED_AT_ONCE == 0:
             step()
         if not row["body"].startswith(STUB) and hashlib.sha256(row["body"]).hexdigest() != row["digest"]:
