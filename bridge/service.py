@@ -9,7 +9,7 @@ from ..journal.documents import Way, Writer
 from ..journal.errors import AckMissing, JournalError, RunEnded, ShownChanged, StaleVersion, UnknownDocument
 from ..journal.listing import Search
 from ..journal.records import Choice, Decision, HoldReason, Run, RunState, Selection
-from ..journal.selections import Offer
+from ..journal.selections import StateOffer
 from . import documents, edition, notify, restoring, safekeeping, suspension, turns, waiting
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _reason(run: dict[str, Any]) -> str:
     return str(run["reason"]["code"]) if run["state"] == RunState.HELD.value else ""
 
 
-def _offered(offer: Offer) -> dict[str, Any]:
+def _offered(offer: StateOffer) -> dict[str, Any]:
     shown = {name: getattr(offer, name) for name in ("title", "preview", "digest", "at", "needs_ack", "ends_run")}
     return {"id": offer.selection, "needs_note": False, **shown}
 

@@ -22,7 +22,7 @@ JOB_ID = "job_id"
 OF_PARENT = "stopped with the run that started it"
 
 
-def named(call_id: CallId, index: int) -> InputId:
+def message_id(call_id: CallId, index: int) -> InputId:
     """The same for the same place of a call, in every process."""
     return InputId(f"{call_id}/{index}")
 
@@ -38,7 +38,7 @@ def admit(scribe: Scribe, run_id: RunId, token: int, call_id: CallId, orders: It
 
 
 def _admit(scribe: Scribe, parent: Run, call_id: CallId, known: dict[InputId, Run], order: ChildOrder, body: Body) -> Admitted:
-    input_id = named(call_id, order.index)
+    input_id = message_id(call_id, order.index)
     child = known.get(input_id)
     if child is not None:
         if not child.damaged and _content(child.input) != _content(body.value):

@@ -19,7 +19,7 @@ _WORDS = ("truncated", "omitted")
 _BRACKETS = re.compile(rf"[\[<][^\[\]<>\n]{{0,40}}(?:{'|'.join(_WORDS)})[^\[\]<>\n]{{0,40}}[\]>]")
 
 
-type Place = tuple[int, int, int]
+type Span = tuple[int, int, int]
 """Where a piece begins and ends, and the number of its needle."""
 
 
@@ -44,9 +44,9 @@ class Pieces:
         self._least = least
         self._all = frozenset(text[at : at + least] for _, text in needles for at in range(len(text) - least + 1))
 
-    def at_ends(self, text: str, first: bool, last: bool) -> list[Place]:
+    def at_ends(self, text: str, first: bool, last: bool) -> list[Span]:
         """The pieces at the ends of a text, where it begins, or ends, with a cut."""
-        found: list[Place] = []
+        found: list[Span] = []
         bare = text.strip(BARE)
         if first and bare[: self._least] in self._all:
             found += self.after(text, 0)
@@ -54,7 +54,7 @@ class Pieces:
             found += self.before(text, len(text))
         return found
 
-    def at_ends_of_view(self, flat: bytes, view: View, first: bool, last: bool) -> list[Place]:
+    def at_ends_of_view(self, flat: bytes, view: View, first: bool, last: bool) -> list[Span]:
         """The same in a view of a text, as places of the text; the whole view is made only where there are some."""
         if len(flat) < self._least or not self._may_end(flat, view, first, last):
             return []
@@ -70,7 +70,7 @@ class Pieces:
             head = tail = view.of(flat).decode("latin-1")
         return (first and head[: self._least] in self._all) or (last and tail[-self._least :] in self._all)
 
-    def before(self, text: str, stop: int) -> Iterator[Place]:
+    def before(self, text: str, stop: int) -> Iterator[Span]:
         """Pieces that end before a place."""
         while stop and text[stop - 1] in BARE:
             stop -= 1
@@ -83,7 +83,7 @@ class Pieces:
                 if size >= self._enough(needle) and text.endswith(needle[:size], 0, stop):
                     yield stop - size, stop, number
 
-    def after(self, text: str, start: int) -> Iterator[Place]:
+    def after(self, text: str, start: int) -> Iterator[Span]:
         """Pieces that begin at a place."""
         while start < len(text) and text[start] in BARE:
             start += 1

@@ -13,7 +13,7 @@ from .documents import Document, Version, Writer
 from .errors import RecordCorrupt, UnknownDocument
 from .ids import ChatId
 from .kinds import KINDS
-from .kinds.base import Row as Part
+from .kinds.base import Part
 from .masking import Masker
 from .store.base import Reader, Row
 from .texts import shown
@@ -116,7 +116,7 @@ def _conflict(tx: Reader, stored: Document, version: Version, masker: Masker) ->
 
 def _part(part: Part, masker: Masker) -> dict[str, Any]:
     return {
-        "id": masker.text(part.part),
+        "id": masker.text(part.id),
         "mine": _masked(part.mine, masker),
         "stored": _masked(part.stored, masker),
         "mine_did": _words(part.mine_did),

@@ -34,7 +34,7 @@ from .preview import Outlook
 from .records import Call, Hold, Input, Permission, Process, Run
 from .recovery import Restart
 from .replay import NOTHING, Allowlist
-from .selections import Offer as RestoreOffer
+from .selections import StateOffer
 from .store.base import Read, Reader
 from .trees import Tree
 
@@ -138,7 +138,7 @@ class Reading:
 
         return self._read(read)
 
-    def restore_offers(self, run_id: str, usable: Collection[int]) -> tuple[list[RestoreOffer], str]:
+    def restore_offers(self, run_id: str, usable: Collection[int]) -> tuple[list[StateOffer], str]:
         """The states from which a person may let this run go on, and why there is none."""
         return self._read(lambda tx: selections.offers(tx, RunId(run_id), usable))
 

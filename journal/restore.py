@@ -16,8 +16,7 @@ from .clock import Clock
 from .ids import Ids
 from .runs import Scribe
 from .store import copying, heads, lineage, switching
-from .store.base import Restored as PutBack
-from .store.base import Transaction
+from .store.base import Restored, Transaction
 from .store.bodies import Bodies, in_our_words, sync
 from .store.files import Files
 from .store.heads import Head, Heads
@@ -28,7 +27,7 @@ _ASIDE = "journal.before-restore-"
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class Restoration:
     """What was put back, where the former journal lies now, and how many runs wait for a person."""
 
     backup: str
@@ -44,7 +43,7 @@ def restore(
     ids: Ids | None = None,
     other_heads: Iterable[Path] = (),
     step: Callable[[], None] = backup.no_step,
-) -> Restored:
+) -> Restoration:
     """Put a backup in the place of the journal in this folder, whose head files also lie at `other_heads`.
 
     Raises StoreLocked while it is in use, UnknownBackup, BackupDamaged, StoreFull; then nothing was changed.
@@ -69,7 +68,7 @@ def restore(
         switching.finish(folder)
     finally:
         lock.release()
-    return Restored(name, aside, held)
+    return Restoration(name, aside, held)
 
 
 def _build(source: Path, fresh: Path, manifest: backup.Manifest, step: Callable[[], None]) -> None:
@@ -98,7 +97,7 @@ def mark_restored(fresh: Path, clock: Clock, ids: Ids, name: str, known_heads: S
         scribe = Scribe(tx, clock.now(), boot_id, ids)
         tx.change("add_boot", boot_id=boot_id, now=scribe.now, facts=codec.encode({"restored": name}))
         known = lineage.identity(tx)
-        restoring.begin(scribe, PutBack("rolled_back", known.generation + 1, known.number, None), known_heads)
+        restoring.begin(scribe, Restored("rolled_back", known.generation + 1, known.number, None), known_heads)
         tx.change("end_boot", boot_id=boot_id, now=scribe.now)
         return len(tx.all("unfinished_runs"))
 

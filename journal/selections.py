@@ -25,7 +25,7 @@ _NEWEST_ENOUGH = frozenset({HoldReason.CHAT_MOVED_ON, HoldReason.CHAT_GONE})
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class StateOffer:
     """One state as it is shown. `digest` covers all that the choice is about; it comes back with the selection."""
 
     selection: str
@@ -48,7 +48,7 @@ class _Facts:
     why_none: str = ""
 
 
-def offers(tx: Reader, run_id: RunId, usable: Collection[int]) -> tuple[list[Offer], str]:
+def offers(tx: Reader, run_id: RunId, usable: Collection[int]) -> tuple[list[StateOffer], str]:
     """What can be chosen, best first, and why nothing can. `usable`: places of the states that can be read whole."""
     facts = _read(tx, run_id)
     if facts.run.hold is None or facts.run.hold.reason not in RESTORABLE:
@@ -80,7 +80,7 @@ def _read(tx: Reader, run_id: RunId) -> _Facts:
 # -- words ----------------------------------------------------------------------------------------
 
 
-def _now(facts: _Facts) -> Offer:
+def _now(facts: _Facts) -> StateOffer:
     preview = (
         "The chat stays exactly as it is. The run ends here: nothing of it runs again. "
         "Its saved results are added to the chat as one note, so that the agent knows of them."
@@ -88,7 +88,7 @@ def _now(facts: _Facts) -> Offer:
     return _offer(facts, NOW, "Keep the chat as it is now", preview, needs_ack=False, at=facts.run.changed_at, about=None)
 
 
-def _state(facts: _Facts, row: Row) -> Offer:
+def _state(facts: _Facts, row: Row) -> StateOffer:
     assert facts.run.hold is not None
     reason = facts.run.hold.reason
     comes = "comes back as it was" if reason is HoldReason.CHAT_GONE else "goes back to its state"
@@ -123,11 +123,11 @@ def _first_unreadable_after(facts: _Facts, row: Row) -> int | None:
     return min((seq for seq in facts.unreadable.values() if seq > row["seq"]), default=None)
 
 
-def _offer(facts: _Facts, selection: str, title: str, preview: str, *, needs_ack: bool, at: int, about: object) -> Offer:
+def _offer(facts: _Facts, selection: str, title: str, preview: str, *, needs_ack: bool, at: int, about: object) -> StateOffer:
     assert facts.run.hold is not None
     held = [facts.run.hold.reason.value, facts.run.hold.since]
     digest = codec.digest(codec.encode([facts.run.run_id, held, selection, about, preview]))
-    return Offer(selection, title, preview, needs_ack, selection == NOW, at, digest)
+    return StateOffer(selection, title, preview, needs_ack, selection == NOW, at, digest)
 
 
 # -- choosing -------------------------------------------------------------------------------------

@@ -13,10 +13,10 @@ type Value = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Part:
     """One part of a document in two versions. A side that is None does not have the part."""
 
-    part: str
+    id: str
     mine: Value | None
     stored: Value | None
     mine_did: Sequence[str] = ()
@@ -39,7 +39,7 @@ class Kind:
     check: Callable[[Any], Value]
     """The value, if it has the shape; raises DoesNotFit with what is wrong and what is allowed."""
     title: Callable[[Value], str]
-    compare: Callable[[Value | None, Value, Value], Sequence[Row]]
+    compare: Callable[[Value | None, Value, Value], Sequence[Part]]
     """Two versions part by part, from the version that both began with (None: it is not kept any more)."""
     merge: Callable[[Value | None, Value, Value], Value]
     """A proposal that has the changes of both; where both changed the same, what "mine" says."""

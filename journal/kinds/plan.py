@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import DoesNotFit
-from .base import Kind, Row, Value
+from .base import Kind, Part, Value
 
 MOST_ITEMS = 100
 MOST_BYTES = 64 * 1024
@@ -100,7 +100,7 @@ def _kind_of(value: Any) -> str:
 # -- two versions -------------------------------------------------------------------------------
 
 
-def compare(base: Value | None, mine: Value, stored: Value) -> list[Row]:
+def compare(base: Value | None, mine: Value, stored: Value) -> list[Part]:
     """The title, then the items in the stored order, with what only one side has at its place."""
     sides = {name: _parts(plan) for name, plan in (("mine", mine), ("stored", stored))}
     began = None if base is None else _parts(base)
@@ -109,7 +109,7 @@ def compare(base: Value | None, mine: Value, stored: Value) -> list[Row]:
     for part in [_TITLE, *_places(_ids(stored), _ids(mine))]:
         before = sides["stored"].get(part) if began is None else began.get(part)
         did = {name: _did(before, parts.get(part), part in moved[name]) for name, parts in sides.items()}
-        rows.append(Row(part, sides["mine"].get(part), sides["stored"].get(part), did["mine"], did["stored"]))
+        rows.append(Part(part, sides["mine"].get(part), sides["stored"].get(part), did["mine"], did["stored"]))
     return rows
 
 

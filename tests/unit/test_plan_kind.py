@@ -23,7 +23,7 @@ def plan(*items: dict[str, Any], title: str = "Release") -> dict[str, Any]:
 
 def said(base: Any, mine: Any, stored: Any) -> dict[str, tuple[list[str], list[str]]]:
     rows = PLAN.compare(base, mine, stored)
-    return {row.part: (list(row.mine_did), list(row.stored_did)) for row in rows if row.mine_did or row.stored_did}
+    return {row.id: (list(row.mine_did), list(row.stored_did)) for row in rows if row.mine_did or row.stored_did}
 
 
 def test_a_whole_plan_is_taken_as_it_is() -> None:

@@ -11,7 +11,7 @@ import pytest
 from journal.decisions import RESTORABLE
 from journal.errors import AckMissing, NotAllowed, RequestReused, RunEnded, ShownChanged, StaleVersion, TooLarge
 from journal.records import Choice, Decision, Hold, HoldReason, Proceed, Run, RunState, Selection, Serve
-from journal.selections import Offer
+from journal.selections import StateOffer
 from tests.store.worlds import OWNER, World, model, tool
 
 MOVED, GONE, CORRUPT = HoldReason.CHAT_MOVED_ON, HoldReason.CHAT_GONE, HoldReason.CHECKPOINT_CORRUPT
@@ -38,17 +38,17 @@ def usable(world: World, run: Run) -> set[int]:
     return set(world.journal.states(run.run_id))
 
 
-def offers(world: World, run: Run, among: set[int] | None = None) -> list[Offer]:
+def offers(world: World, run: Run, among: set[int] | None = None) -> list[StateOffer]:
     return world.journal.restore_offers(run.run_id, usable(world, run) if among is None else among)[0]
 
 
-def form(world: World, run: Run, offer: Offer, **said: Any) -> Selection:
+def form(world: World, run: Run, offer: StateOffer, **said: Any) -> Selection:
     facts = {"ack": offer.needs_ack, "request_id": f"request-{next(world.requests)}", "origin": OWNER} | said
     version = world.journal.run(run.run_id).version
     return replace(Selection(run.run_id, version, offer.selection, offer.digest), **facts)
 
 
-def choose(world: World, run: Run, offer: Offer, **said: Any) -> Run:
+def choose(world: World, run: Run, offer: StateOffer, **said: Any) -> Run:
     return world.journal.choose_state(form(world, run, offer, **said), usable(world, run)).result()
 
 
