@@ -1,7 +1,7 @@
 """What is in force while the plugin is active: the journal, the sessions, the undo log.
 
-One object per activation, held by the anchor. Everything else in `bridge/` is handed
-it; nothing keeps state of its own.
+One object per activation, held by the anchor. Everything else in `bridge/` is handed it and keeps no state of a chat or
+a run; what a module remembers for itself is an answer of the host, or goes with the coroutine (a context variable).
 """
 
 from __future__ import annotations

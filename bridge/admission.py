@@ -1,5 +1,5 @@
-"""Every way into a turn of a chat (I5): new messages, repeats, messages to a running
-turn, messages to a held chat, nudge, kill, reset, removal.
+"""Messages into a chat (I5): new ones, repeats, those to a running turn or to a held chat, and requests with a key of their own.
+What a person does besides is in `persons.py`, scheduled turns are in `occurrences.py`, jobs in `jobs.py`.
 
 Runs in the caller's thread, on synchronous host functions: one commit is waited for,
 briefly, and what cannot be recorded is refused before it starts.

@@ -2,8 +2,8 @@
 
 The host drops every module of every user plugin when any of their hook files
 changes. What must not be lost with them (the open journal, the undo log, the
-sessions of running chats) hangs on a module object of our own name. The stubs in
-`extensions/` come through `gate` and nothing else.
+sessions of running chats) hangs on a module object of our own name. The stubs come
+through here and nowhere else: hooks and tools by `gate` and `gate_async`, the API by `service` and `status`.
 """
 
 from __future__ import annotations

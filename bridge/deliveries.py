@@ -75,7 +75,7 @@ async def _delivered(
             name=sender.name,
             identity_of={"name": sender.name, **asked},
             arguments=asked,
-            permission=Permission(None, None),
+            permission=Permission(),
             unservable=lambda call: "",
         )
         if isinstance(step, Serve):

@@ -39,13 +39,13 @@ def permission(tool: Any, ctx: Any, pins: dict[str, str], root: Path) -> Permiss
     """The policy of this tool instance, or none: nothing labels itself safe."""
     name = tool.name
     if name not in POLICIES or (name == "response" and not senders.is_recorded(ctx)):
-        return Permission(None, None)
+        return Permission()
     for kind in type(tool).__mro__:
         execute = vars(kind).get("execute")
         code = getattr(execute, "__code__", None)
         if code is not None:
             return _pinned(name, Path(code.co_filename), pins, root)
-    return Permission(None, None)
+    return Permission()
 
 
 def _pinned(name: str, file: Path, pins: dict[str, str], root: Path) -> Permission:
@@ -53,16 +53,16 @@ def _pinned(name: str, file: Path, pins: dict[str, str], root: Path) -> Permissi
         relative = _own_name(file) or file.resolve().relative_to(root.resolve()).as_posix()
         digest = of_file(file)
     except (OSError, ValueError):
-        return Permission(None, None)
+        return Permission()
     return Permission(name, digest) if pins.get(relative) == digest else Permission(None, digest)
 
 
 def permission_now(active: Activation, call: Call) -> Permission:
     """What the pinned files allow today for a call whose tool is not loaded yet."""
     if call.permission.policy is None:
-        return Permission(None, None)
+        return Permission()
     known = call.permission.source_digest in active.replay_pins.values()
-    return call.permission if known else Permission(None, None)
+    return call.permission if known else Permission()
 
 
 def own_pins() -> dict[str, str]:

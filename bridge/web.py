@@ -12,7 +12,7 @@ import json
 import logging
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -230,9 +230,12 @@ class Handler(ApiHandler, ABC):  # type: ignore[misc]  # the host's class has no
         if field := getattr(error, "field", "") or FIELD.get(code, ""):
             answer["field"] = field
         if document_id := getattr(error, "document_id", ""):
-            answer |= {"stored": _document_now(service, document_id), "conflict_id": getattr(error, "conflict_id", None)}
+            answer |= {
+                "stored": _now(lambda: service.document_read(document_id)["document"]),
+                "conflict_id": getattr(error, "conflict_id", None),
+            }
         elif STATUS[code] == 409:
-            answer["run"] = _run_now(service, input.get("run_id"))
+            answer["run"] = _now(lambda: service.recovery_run(input.get("run_id"))["run"])
         return answer
 
 
@@ -256,20 +259,10 @@ def _known(error: Exception) -> str | None:
     return code if isinstance(code, str) and code in STATUS else None
 
 
-def _run_now(service: Any, run_id: Any) -> Any:
-    """Return how the run stands now, or None where even that cannot be read."""
+def _now(read: Callable[[], Any]) -> Any:
+    """How it stands now, or None where even that cannot be read."""
     try:
-        return service.recovery_run(run_id)["run"]
-    except Exception as error:
-        if _known(error) is None:
-            raise
-        return None
-
-
-def _document_now(service: Any, document_id: str) -> Any:
-    """Return what is stored of a document now, or None where even that cannot be read."""
-    try:
-        return service.document_read(document_id)["document"]
+        return read()
     except Exception as error:
         if _known(error) is None:
             raise

@@ -1,4 +1,7 @@
-"""The engine: knows runs and calls, not Agent Zero. Standard library only; other rooms use what is listed here."""
+"""The engine: knows runs and calls, not Agent Zero. Standard library only.
+
+What an agent of your own imports is listed here (docs/engine.md); the plugin's other rooms import the modules by name.
+"""
 
 from __future__ import annotations
 

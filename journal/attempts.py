@@ -1,4 +1,4 @@
-"""Attempts to continue a run: each is counted before it is made and taken back when it is over (I10).
+"""Attempts to continue a run, not those of a call: each is counted before it is made and taken back when it is over (I10).
 
 A run is in hand while its chat is loaded, and from its launch until it is past its cursor. So `recoveries` is how
 often a process ended while this run was in hand; what only waited is never counted.

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from . import values
 from .clean import Clean
 from .clock import Clock
+from .cuts import every
 from .finding import SHORTEST, Finder, Hit
 from .telling import tells
 from .values import Opaque
@@ -196,10 +197,7 @@ class _Pass:
 
     def _placeholders(self, data: bytes) -> Iterator[Hit]:
         for placeholder, number in self.known.placeholders:
-            at = data.find(placeholder)
-            while at >= 0:
-                yield Hit(at, at + len(placeholder), number)
-                at = data.find(placeholder, at + 1)
+            yield from (Hit(at, at + len(placeholder), number) for at in every(placeholder, data))
 
     def _instead(self, start: int, stop: int, group: list[Hit]) -> bytes:
         over_all = [hit for hit in group if (hit.start, hit.stop) == (start, stop)]

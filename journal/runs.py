@@ -1,7 +1,7 @@
 """The run: its states, its moves, and who may write for it.
 
 Every move is one guarded update that hits exactly one row, raises the version, and appends an event in the same
-transaction. Nothing here looks at calls.
+transaction. Nothing here looks at calls. `Scribe` is what every rule of the engine writes with, those about no run too.
 """
 
 from __future__ import annotations

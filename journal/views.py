@@ -1,4 +1,4 @@
-"""What the panel sees: JSON-ready, masked, in plain words. Shapes are described in docs/api.md.
+"""What the panel sees of a run: JSON-ready, masked, in plain words. Shapes are described in docs/api.md.
 
 Reads only, decides nothing: what is allowed comes from decisions.py, with its reason. Whatever a run contains is
 masked again, before it is cut: a secret may have become known only after it was stored (I8).
