@@ -1,4 +1,4 @@
-"""Notices what changes under the running server: the plugin's files, the host's pinned ones, the journal (CONTRACT §9).
+"""Notices what changes under the running server: the plugin's files, the host's pinned ones, the journal.
 
 Against an agent with a shell of its own this prevents nothing: it is seen, said and recorded.
 """

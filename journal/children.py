@@ -1,4 +1,4 @@
-"""Child runs: what a call of a run started beside it (CONTRACT I4, I5). Each has calls, holds and decisions of its own.
+"""Child runs: what a call of a run started beside it (I4, I5). Each has calls, holds and decisions of its own.
 
 A child is known by its parent call and its place there, so that the call, run again after a crash, finds what it
 started. A parent is not held by a child's hold: its call stays open and waits. Stop goes down, never up.

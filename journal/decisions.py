@@ -1,4 +1,4 @@
-"""What a person may decide about a run, why not, and what a decision does (CONTRACT §6, I7).
+"""What a person may decide about a run, why not, and what a decision does (I7).
 
 The offers are a pure function of the records: the panel shows them, and the decision is checked against them again
 in its own transaction. Stop is always on offer. Every reason to hold has a way out besides, or says why not.

@@ -1,4 +1,4 @@
-"""How a run behaves where nothing proves what happened: chosen once, at its admission, and stored with it (CONTRACT §4).
+"""How a run behaves where nothing proves what happened: chosen once, at its admission, and stored with it.
 
 Names and values are the settings' own. The first value of each is the default and asks a person.
 """

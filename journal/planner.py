@@ -25,7 +25,7 @@ class Next(Enum):
 def next_step(
     call: Call, now: Permission, allowlist: Allowlist, at: int, found: Found | None = None, mode: Mode = CAREFUL
 ) -> Next | HoldReason:
-    """CONTRACT §4, in order. Silence proves nothing (I3): what is not listed waits for a person, or as the run's mode says.
+    """In the order of docs/architecture.md. Silence proves nothing (I3): what is not listed waits for a person, or as the run's mode says.
 
     `at` is the moment of asking, `found` what a check answered, where one was asked.
     """

@@ -97,7 +97,7 @@ class Foreseen:
 
 
 def consequence_of(run: Run, all_calls: Sequence[Call], call: Call | None, choice: Choice) -> Consequence:
-    """What this choice about this call does to the records (CONTRACT §6)."""
+    """What this choice about this call does to the records."""
     match choice:
         case Choice.STOP:
             return Consequence(ends=True)

@@ -1,4 +1,4 @@
-"""One decision for every step of a run: serve what is recorded, do what is allowed, or hold (CONTRACT §4).
+"""One decision for every step of a run: serve what is recorded, do what is allowed, or hold.
 
 The living run, in every life, and the scan after a restart ask the same planner; so a call begins here, is lost here and is
 cut off here, whether or not anything ever crashed. Nothing is started here.

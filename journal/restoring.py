@@ -1,4 +1,4 @@
-"""A journal that was put back: a new generation begins, and everything unfinished waits for a person (CONTRACT §4).
+"""A journal that was put back: a new generation begins, and everything unfinished waits for a person.
 
 What was done after the state that came back is not recorded here. So no permission that stands in it may be used, no
 message that waits in it goes out by itself, and no decision that was shown before fits any more. All of it is one

@@ -1,4 +1,4 @@
-"""What is kept and what goes (CONTRACT §8): finished runs that are old and many, and superseded checkpoints.
+"""What is kept and what goes: finished runs that are old and many, and superseded checkpoints.
 
 The rule is a pure function. Removal takes a run in small transactions; each asks the rule again, and the run's own row
 goes last, together with the tombstone that keeps its message a repeat. Never removed: what is unfinished, a chat's

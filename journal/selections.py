@@ -1,4 +1,4 @@
-"""From which state a run goes on when its chat, or its newest saved state, is no guide any more (CONTRACT §6).
+"""From which state a run goes on when its chat, or its newest saved state, is no guide any more.
 
 Nothing saved is dropped: an older state becomes the newest by a record of its own, and what came after it is served
 again where it can be read. Whoever knows chats says which states can be used and keeps a copy of the chat first.

@@ -1,4 +1,4 @@
-"""On, off, by hand, updated, removed: what is in force when, and that off leaves nothing behind (I12, CONTRACT §7)."""
+"""On, off, by hand, updated, removed: what is in force when, and that off leaves nothing behind (I12)."""
 
 from __future__ import annotations
 

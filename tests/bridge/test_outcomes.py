@@ -1,4 +1,4 @@
-"""How a call can end, and what a later life makes of it: told, raised again, served, held; never a second effect (CONTRACT §5)."""
+"""How a call can end, and what a later life makes of it: told, raised again, served, held; never a second effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does not match is not started: the host's files, the loaded code, the journal, one record (CONTRACT §7, I9)."""
+"""What does not match is not started: the host's files, the loaded code, the journal, one record (I9)."""
 
 from __future__ import annotations
 

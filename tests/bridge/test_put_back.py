@@ -1,4 +1,4 @@
-"""A journal that was put back: nothing runs a second time by itself, and a person is told what is not known (CONTRACT §4, `restored`)."""
+"""A journal that was put back: nothing runs a second time by itself, and a person is told what is not known (`restored`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal cannot be written: nothing runs unrecorded, nothing is lost, and the chat says why (CONTRACT §3, parking)."""
+"""The journal cannot be written: nothing runs unrecorded, nothing is lost, and the chat says why (parking)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A journal that cannot be used never stops the host: some of the ways, the rest is in `make recovery` (CONTRACT §7)."""
+"""A journal that cannot be used never stops the host: some of the ways, the rest is in `make recovery`."""
 
 from __future__ import annotations
 

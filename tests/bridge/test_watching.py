@@ -1,4 +1,4 @@
-"""Somebody changes the plugin, the host or the journal under the running server: it is noticed, said and recorded (CONTRACT §9)."""
+"""Somebody changes the plugin, the host or the journal under the running server: it is noticed, said and recorded."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The journal's files as a process left them: read in a copy, so that looking changes nothing.
 
-What must be held after a death is worked out here from the records and CONTRACT's table, by other means than the
-product's: it is the second opinion that every case is measured against.
+What must be held after a death is worked out here from the records and the table in docs/architecture.md, by other
+means than the product's: it is the second opinion that every case is measured against.
 """
 
 from __future__ import annotations

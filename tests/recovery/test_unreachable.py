@@ -1,4 +1,4 @@
-"""A journal in any state never stops the host: other chats work, and the first page says what and what to do (CONTRACT §7)."""
+"""A journal in any state never stops the host: other chats work, and the first page says what and what to do."""
 
 from __future__ import annotations
 

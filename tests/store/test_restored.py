@@ -1,4 +1,4 @@
-"""A journal that was put back, copied over or moved is noticed, and nothing of a crash is taken for it (CONTRACT §8, `restored`)."""
+"""A journal that was put back, copied over or moved is noticed, and nothing of a crash is taken for it (`restored`)."""
 
 from __future__ import annotations
 

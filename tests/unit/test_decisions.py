@@ -1,4 +1,4 @@
-"""What a person may decide under every reason, what it needs, what it does, and what makes it stale (CONTRACT §6, I7)."""
+"""What a person may decide under every reason, what it needs, what it does, and what makes it stale (I7)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.store.worlds import ALLOWED, OWNER, World, model, tool
 C = Choice
 THREE = {C.CONFIRMED_COMPLETED, C.CONFIRMED_NOT_COMPLETED, C.NEW_ATTEMPT}
 
-# CONTRACT §6, for a run whose last call is an open tool call: what may be said about it, and about the run.
+# For a run whose last call is an open tool call: what may be said about it, and about the run.
 TABLE: dict[HoldReason, tuple[set[Choice], set[Choice]]] = {
     HoldReason.OUTCOME_UNKNOWN: (THREE, {C.STOP}),
     HoldReason.NOT_SERVABLE: (THREE, {C.STOP}),

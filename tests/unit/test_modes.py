@@ -1,4 +1,4 @@
-"""What was chosen for a run decides what a restart makes of it: wait, tell the model, ask once more, or end (CONTRACT §4)."""
+"""What was chosen for a run decides what a restart makes of it: wait, tell the model, ask once more, or end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After a restart: what is saved is served, what is allowed runs again, everything else waits for a person (CONTRACT §4)."""
+"""After a restart: what is saved is served, what is allowed runs again, everything else waits for a person."""
 
 from __future__ import annotations
 

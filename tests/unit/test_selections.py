@@ -1,4 +1,4 @@
-"""From which state a run may go on: what is shown, what is lost or doubled, and what a choice does (CONTRACT §6, I7)."""
+"""From which state a run may go on: what is shown, what is lost or doubled, and what a choice does (I7)."""
 
 from __future__ import annotations
 

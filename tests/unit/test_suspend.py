@@ -1,4 +1,4 @@
-"""A living run that we put aside ourselves: what is left unknown is held, all else goes on by itself (CONTRACT §6)."""
+"""A living run that we put aside ourselves: what is left unknown is held, all else goes on by itself."""
 
 from __future__ import annotations
 
