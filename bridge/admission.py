@@ -221,7 +221,7 @@ def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None
         session.starting = True
         data["_durable_session"] = session
     else:
-        beginnings.put_by(active, session)
+        beginnings.begin_after_restart(active, session)
         data["result"] = active.task(answers.of_turn, session)
 
 

@@ -56,14 +56,14 @@ def session_of(active: Activation, run: Run, projector: Projector, point: Resume
     return session
 
 
-def put_by(active: Activation, session: Session) -> None:
+def begin_after_restart(active: Activation, session: Session) -> None:
     """Taken in while everything is suspended: it is recorded, begins after the restart, and its caller is let go."""
     run = session.run
     cut = Cut(active.suspension.by if active.suspension else "")
     future = active.journal.suspend_run(run.run_id, run.token, lambda call: call.permission, cut)
     with contextlib.suppress(JournalError):  # the message is recorded: without this its run goes on like after a crash
         session.run = waiting.commit(future)
-    suspension.put_by(session)
+    suspension.wait_for_restart(session)
 
 
 def mode_of(ctx: Any) -> dict[str, str]:

@@ -74,7 +74,7 @@ def _take_in(active: Activation, agent: Any, message: Any, data: dict[str, Any])
             shown.update(type="info", heading="Not started again", content=RUN_BEFORE)
         raise asyncio.CancelledError
     if active.suspension is not None:
-        beginnings.put_by(active, session)  # it begins after the restart
+        beginnings.begin_after_restart(active, session)
         raise asyncio.CancelledError
     _bind(active, session)
     ctx = session.context()

@@ -166,7 +166,7 @@ def _stand(active: Activation, session: Session, moved: Run, now: Suspension) ->
         now.held.append(moved.run_id)
         session.wait_for_person(moved)
     else:
-        put_by(session)
+        wait_for_restart(session)
     if task is not None:
         task.kill()
     if active.suspension is not now and session.phase is Phase.READY and session.child is None:
@@ -179,7 +179,7 @@ def _has_effect(active: Activation, session: Session) -> bool:
     return active.journal.is_at_work(session.run.run_id, lambda call: policies.permission_now(active, call))
 
 
-def put_by(session: Session) -> None:
+def wait_for_restart(session: Session) -> None:
     """The run waits for the next start, or for the suspension to be taken back; its callers are let go."""
     session.phase = Phase.READY
     session.passed_cursor()

@@ -160,7 +160,7 @@ WRAPS = (
     Wrap("stop.told", "the chat says that its run was stopped, in its file too", "bridge.stopping", "tell", AFTER),
     # a restart that announces itself
     Wrap("suspend.begun", "everything is about to be put aside for a restart", "bridge.suspension", "begin", BEFORE),
-    Wrap("suspend.aside", "a run is put aside and its coroutine not yet ended", "bridge.suspension", "put_by", AFTER),
+    Wrap("suspend.aside", "a run is put aside and its coroutine not yet ended", "bridge.suspension", "wait_for_restart", AFTER),
     Wrap("suspend.lifted", "a suspension was taken back", "bridge.suspension", "lift", AFTER),
     # scheduled tasks, the queue
     Wrap("tasks.taking_back", "the list of tasks is as the last process left it", "bridge.tasks", "take_back", BEFORE, True),
