@@ -12,8 +12,7 @@ import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from ..journal.records import Hold, HoldReason, Run
-from ..journal.views import CALLER_GONE
+from ..journal.records import CALLER_GONE, Hold, HoldReason, Run
 
 if TYPE_CHECKING:
     from ..journal.service import Journal

@@ -127,6 +127,10 @@ class Hold:
     since: int = 0
 
 
+CALLER_GONE = "caller_gone"
+"""In the facts of a hold: whoever asked for this run does not wait for its answer any more."""
+
+
 @record(frozen=True, slots=True)
 class Run:
     """One turn of a chat. `damaged` says what cannot be read; then only Stop is possible."""

@@ -18,7 +18,7 @@ from .ids import RunId
 from .masking import Masker
 from .modes import DEFAULTS
 from .preview import Consequence, Foreseen, Outlook
-from .records import REQUESTS, Call, HoldReason, Input, InputState, Outcome, Run, RunState
+from .records import CALLER_GONE, REQUESTS, Call, HoldReason, Input, InputState, Outcome, Run, RunState
 from .replay import KEY_UNTIL, idempotency_key
 from .store.base import Reader, Row
 from .texts import result_text, shown, summary
@@ -38,9 +38,6 @@ REASONS: Mapping[HoldReason, str] = {
     HoldReason.CHAT_GONE: "The chat of this run is gone. Nothing was brought back.",
     HoldReason.CHECKPOINT_CORRUPT: "The saved state of this run cannot be read. The run is left exactly as it was.",
 }
-
-CALLER_GONE = "caller_gone"
-"""In the facts of a hold: whoever asked for this run does not wait for its answer any more."""
 
 _CALLER_GONE = "The program that asked for it does not wait for the answer any more."
 _NOT_LOADED = "Its chat was not loaded: The server ended three times while it was. A decision loads it again."

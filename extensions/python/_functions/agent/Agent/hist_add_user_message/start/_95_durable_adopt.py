@@ -1,4 +1,4 @@
-"""A resume adopts the message that stands in the history."""
+"""A scheduled turn is taken in; a resume adopts the message that stands in the history."""
 
 from helpers.extension import Extension
 from usr.plugins.durable_execution.bridge import anchor

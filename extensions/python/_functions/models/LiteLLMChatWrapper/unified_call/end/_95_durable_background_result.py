@@ -1,4 +1,4 @@
-"""Its answer is saved."""
+"""The answer of a call beside the turn is saved."""
 
 from helpers.extension import Extension
 from usr.plugins.durable_execution.bridge import anchor
