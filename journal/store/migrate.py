@@ -62,30 +62,40 @@ def migrate(connection: sqlite3.Connection, now: int) -> None:
         # A table that others point at can only be made anew while references are not looked at; they are before the commit.
         connection.execute("PRAGMA foreign_keys = off")
         connection.create_function("sha256", 1, _sha256, deterministic=True)
-        connection.execute("BEGIN IMMEDIATE")
         try:
-            _apply(connection, step, now)
-            connection.execute("COMMIT")
-        except BaseException:
-            connection.rollback()
-            raise
+            # What was broken before is told where it is read, of its own chat: it is no reason to refuse all others.
+            if not _took(connection, step, now, dangling=0) and not _took(connection, step, now, dangling=_dangling(connection)):
+                raise RecordCorrupt(f"The schema step {step.name} does not fit what is stored.")
         finally:
             connection.create_function("sha256", 1, None)
             connection.execute("PRAGMA foreign_keys = on")
 
 
+def _took(connection: sqlite3.Connection, step: Migration, now: int, *, dangling: int) -> bool:
+    """Whether the step is done; else nothing is. It may leave as many references that lead nowhere as there were, and no more."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in statements(step.sql):
+            connection.execute(statement)
+        if _dangling(connection) > dangling:
+            connection.rollback()
+            return False
+        connection.execute("INSERT INTO schema_versions VALUES (?, ?, ?)", (step.version, step.digest, now))
+        connection.execute(f"PRAGMA user_version = {step.version:d}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.rollback()
+        raise
+    return True
+
+
+def _dangling(connection: sqlite3.Connection) -> int:
+    return sum(1 for _ in connection.execute("PRAGMA foreign_key_check"))
+
+
 def _sha256(data: bytes) -> str:
     """For a step that has to tell what was written from what was damaged since."""
     return hashlib.sha256(data).hexdigest()
-
-
-def _apply(connection: sqlite3.Connection, step: Migration, now: int) -> None:
-    for statement in statements(step.sql):
-        connection.execute(statement)
-    if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
-        raise RecordCorrupt(f"The schema step {step.name} does not fit what is stored.")
-    connection.execute("INSERT INTO schema_versions VALUES (?, ?, ?)", (step.version, step.digest, now))
-    connection.execute(f"PRAGMA user_version = {step.version:d}")
 
 
 def statements(script: str) -> Iterator[str]:

@@ -218,6 +218,42 @@ def test_saved_states_keep_their_order_their_run_and_who_chose_them(tmp_path: Pa
     assert others == [(row[2], "checkpoint_saved") for row in old if row[1] != run_id]
 
 
+@pytest.mark.parametrize("gone", ["blobs where digest in (select arguments_digest from calls)", "chats where chat_id = 'chat'", "boots"])
+def test_a_reference_that_led_nowhere_before_closes_no_other_chat(tmp_path: Path, gone: str) -> None:
+    """Damage is told where it is read (I9); a step that refused the whole journal for it would leave every chat unguarded."""
+    (tmp_path / "journal").mkdir()
+    connection = sqlite3.connect(tmp_path / "journal" / "journal.db")
+    connection.executescript((HERE / "golden" / "schema_4.sql").read_text(encoding="utf-8"))
+    shutil.copy(HERE / "golden" / "schema_4.head", tmp_path / "journal" / "journal.head")
+    assert connection.execute(f"delete from {gone}").rowcount
+    connection.commit()
+    connection.close()
+
+    world = World(tmp_path / "journal")
+
+    assert world.journal.schema == migrate.newest()
+    assert [run.state for run in world.journal.unfinished()] == [RunState.HELD]
+    assert [run.answer for run in world.journal.runs_of("finished")] == ["bye"]
+    world.run_in(RunState.COMPLETED, "a new chat")
+    world.close()
+
+
+def test_a_step_that_breaks_a_reference_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(tmp_path)
+    run = world.admit()
+    world.close()
+    before = schema_of(tmp_path / "journal.db")
+    with monkeypatch.context() as later:
+        with_steps(later, "delete from chats;\ncreate table later (x integer) strict;\n")
+        with pytest.raises(RecordCorrupt, match="does not fit"):
+            SqliteStore(tmp_path, 1)
+
+    assert schema_of(tmp_path / "journal.db") == before
+    world = World(tmp_path)
+    assert world.journal.unfinished() == [run]
+    world.close()
+
+
 def used_queries() -> Iterator[str]:
     """Names in the engine's own calls: tx.one("name"), .all, .change, and the look from outside."""
     for path in JOURNAL.rglob("*.py"):
