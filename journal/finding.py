@@ -45,6 +45,7 @@ class Finder:
         digits = [Needle(form, number) for number, value in enumerate(values) for form in spellings.digit_forms(value)]
         self._digits = Sieve(digits, DECIMALS, 8)
         self._misread = [sign for _, core in cores if core for sign in spellings.misread(core.text)]
+        self._has_lines = any("\n" in value or "\r" in value for value in values)
         longest = max([0, *(len(needle.text) for needle in dense), *(len(needle.text) for needle in digits)])
         self._overlap = 8 * longest + 1024  # a form in a text may be longer than what is looked for in its view
         self._chunk = max(_CHUNK, 4 * self._overlap)
@@ -76,7 +77,7 @@ class Finder:
             hits = self._condensed(data, data, text, first, last)
         else:
             hits = self._condensed(data, flat, flat.decode("latin-1"), first, last)
-            if any(sign in text for sign in self._misread):
+            if any(sign in text for sign in self._misread) or (self._has_lines and spellings.has_percent_break(data, text)):
                 hits += self._condensed(data, data, text, first, last)
         for number in self._without_core:
             if self._data[number][:1] in data or "\\" in text or "%" in text or "&" in text:
@@ -113,12 +114,13 @@ class Finder:
         signs: list[tuple[int, _Dense]] = []
         for needle in left:
             number, form = needle.sign
+            found = list(every(needle.text, view))
             if isinstance(form, Core):
                 verbatim = [Hit(at, at + len(self._data[number]), number, True) for at in every(self._data[number], data)]
                 hits += verbatim
-                if view.count(needle.text) <= len(verbatim):
+                if flat is data and len(found) <= len(verbatim):  # else one of these may not be seen in the view
                     continue
-            signs += [(at, needle.sign) for at in every(needle.text, view)]
+            signs += [(at, needle.sign) for at in found]
         wanted = [place for at, sign in signs for place in _span(at, sign.form, len(view))]
         places = DENSE.places(flat, wanted)
         for at, sign in signs:
@@ -140,8 +142,10 @@ class Finder:
         if stop < 0:
             return None
         if before:
-            for start in range(exactly, max(-1, at - 16 * core.before - 80), -1):
-                stop = spellings.match(data, start, value) if start >= 0 else -1
+            least = max(0, at - 16 * core.before - 79)
+            # mostly no shorter than verbatim; but a wrap may be shorter than what it stands for
+            for start in (*range(exactly, least - 1, -1), *range(at - 1, max(exactly, least - 1), -1)):
+                stop = spellings.match(data, start, value)
                 if stop > at:
                     return Hit(_with_backslashes(data, start, value), stop, number)
             return None

@@ -75,6 +75,11 @@ def unbroken(data: bytes, text: str) -> bytes:
     return data if flat == data else flat
 
 
+def has_percent_break(data: bytes, text: str) -> bool:
+    """Whether a line break stands there as in a URL: around a secret in hexadecimal digits, or in one that has many lines."""
+    return "%" in text and _PERCENT_BREAK.search(data) is not None
+
+
 def plain_signs(data: bytes, text: str) -> bytes:
     """The two characters of base64 that are no letters, where a URL or a page escapes them."""
     for first, written, pairs in _SIGNS:
@@ -118,7 +123,8 @@ class Base64(NamedTuple):
 
 
 def core(value: str) -> Core | None:
-    data = plain_signs(value.encode("utf-8", "surrogatepass"), value)
+    data = value.encode("utf-8", "surrogatepass")
+    data = plain_signs(unbroken(data, value), value)  # as in a text: what looks like a written line break is one there, too
     longest = max(_WORD.finditer(data), key=lambda found: len(found[0]), default=None)
     if longest is None or not _PLAIN.search(longest[0]):
         return None
@@ -167,6 +173,11 @@ def match(data: bytes, at: int, value: str) -> int:
 
     Some texts can be read in two ways, such as a backslash and an n: as written, and as a line break. All are followed.
     """
+    readings = dict.fromkeys((value, value.replace("\r\n", "\n"), _WRITTEN_BREAK.sub("\n", value)))
+    return next((stop for each in readings if (stop := _match(data, at, each)) >= 0), -1)
+
+
+def _match(data: bytes, at: int, value: str) -> int:
     places = {at}
     for character in _RUNS.sub(r"\1", value):
         places = {found.end() for place in places for way in ways(character) if (found := way.match(data, place))}
@@ -175,6 +186,7 @@ def match(data: bytes, at: int, value: str) -> int:
     return max(places)
 
 
+_WRITTEN_BREAK = re.compile(r"(?:\\r)?\\n")  # a variable holds a key of many lines in one, and a program shows the lines
 _RUNS = re.compile(r"([\\ \n])\1+")  # how many there are depends on how often they were escaped, or on the wrap
 
 
@@ -187,7 +199,7 @@ def ways(character: str) -> tuple[re.Pattern[bytes], ...]:
     every = rb"|".join([*_escapes(character), raw])
     if character == "\\":
         either = rb"(?:" + _ONE + rb"?(?:" + every + rb")){1,64}"
-        patterns = [rb"(?:" + every + rb"){1,64}", either, either + rb"(?=" + _GAP + rb")"]
+        patterns = [rb"(?:" + every + rb"){1,64}", either, either + rb"(?=" + _GAP + rb")", either + rb"(?=\\)"]  # the last begins another
     elif character == " ":
         patterns = [_LATE + rb" ", *(_LATE + rb"(?:" + each + rb"|" + _GAP + rb"){1,64}" for each in (raw, every + rb"|\+"))]
     elif character == "\n":

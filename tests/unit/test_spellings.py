@@ -360,6 +360,31 @@ def test_a_key_of_many_lines_is_found_whole_wrapped_and_encoded() -> None:
 # -- the host's own -------------------------------------------------------------------------------
 
 
+KEY = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\nnEFAASCBKcwggSjAgEAAoIBAQC7\n-----END KEY-----\n"
+IN_ONE_LINE = KEY.replace("\n", "\\n")
+AT_A_TERMINAL = KEY.replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param(IN_ONE_LINE, KEY, id="in a variable in one line, shown in many"),
+        pytest.param(IN_ONE_LINE, AT_A_TERMINAL, id="in a variable in one line, shown by a terminal"),
+        pytest.param(IN_ONE_LINE, wrapped(IN_ONE_LINE, 17, "\n"), id="in one line, wrapped"),
+        pytest.param(IN_ONE_LINE, wrapped(json.dumps(IN_ONE_LINE), 17, "\r\n  "), id="in one line, in JSON, wrapped"),
+        pytest.param(AT_A_TERMINAL, KEY, id="kept with carriage returns, shown without"),
+        pytest.param(KEY, "".join(f"%{byte:02X}" for byte in KEY.encode()), id="every byte of many lines percent-encoded"),
+        pytest.param("C7tW\\üb>C5H", json.dumps("C7tW\\üb>C5H"), id="a backslash before a character that JSON names"),
+        pytest.param("abababab", "abababababab, ab\nababab", id="one that repeats itself, and wrapped"),
+        pytest.param("nAbCdEfGh1", "C:\\nAbCdEfGh1, nAbCd\\nEfGh1", id="one that looks like a line break, and wrapped"),
+    ],
+)
+def test_what_looks_like_a_line_break_or_repeats_itself_hides_no_secret(value: str, text: str) -> None:
+    left = masked(value, f"{text}\nand more")
+
+    assert all(text[at : at + 7] not in left for at in range(len(text) - 6)), left
+
+
 def test_only_a_whole_verbatim_secret_of_the_host_gets_its_placeholder() -> None:
     masker = Masker(lambda: [Secret("KEY", LONG, "§§secret(KEY)")])
 
