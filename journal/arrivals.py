@@ -29,9 +29,11 @@ class _Arrivals:
         self._is_called = False
 
     def put(self, loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[Any], done: Future[Any]) -> None:
+        if loop.is_closed():
+            return  # nobody waits there any more; and what is kept here would keep the loop
         # First the answer, then the look; `_deliver` does it the other way round, so that nothing is left lying.
         self._answered.append((waiter, done))
-        if not self._is_called and not loop.is_closed():
+        if not self._is_called:
             self._is_called = True
             loop.call_soon_threadsafe(self._deliver)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any
@@ -90,13 +92,18 @@ def test_what_was_taken_back_is_a_cancellation_for_who_waits() -> None:
     run(waits())
 
 
-def test_an_answer_for_a_loop_that_is_gone_harms_nobody() -> None:
+def test_an_answer_for_a_loop_that_is_gone_harms_nobody_and_keeps_nothing() -> None:
     future: Future[int] = Future()
+    loops: list[weakref.ref[asyncio.AbstractEventLoop]] = []
 
     async def gives_up() -> None:
+        loops.append(weakref.ref(asyncio.get_running_loop()))
         answer_of(future)
 
     run(gives_up())
     future.set_result(1)
-
     assert future.result() == 1
+
+    del future
+    gc.collect()
+    assert loops[0]() is None
