@@ -109,10 +109,11 @@ def _plain_container(value: Any, depth: int, inside: set[int], change: Change | 
         return _plain(opaque(value), depth, inside, change)
     inside.add(id(value))
     try:
+        # A copy, made at one blow where no method of a subclass stands in the way: somebody else may change it during the walk.
         if not isinstance(value, dict):
-            return [_plain(item, depth + 1, inside, change) for item in value]
+            return [_plain(item, depth + 1, inside, change) for item in (value[:] if type(value) is list else value)]
         result: dict[Any, Any] = {}
-        for key, item in value.items():
+        for key, item in list(value.items()):
             word = key if type(key) is str else _as_key(_plain(key, depth + 1, inside, None))
             if change is not None:
                 word = change.key(word, depth)

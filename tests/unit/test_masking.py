@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import json
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -112,6 +113,34 @@ def test_a_key_that_looks_like_a_hidden_one_keeps_its_value_beside_it() -> None:
     hide = masker(Secret("ONE", "secret-one"))
 
     assert sorted(hide.mask({"m": {"secret-one": 1, "[hidden:ONE]": 2}}).value["m"].values()) == [1, 2]
+
+
+@pytest.mark.parametrize("kind", [dict, collections.OrderedDict])
+def test_a_dict_that_changes_while_it_is_read_keeps_its_values(kind: type[dict[str, Any]]) -> None:
+    """As when another thread writes to the data of a chat: a description in its place would be lost on the way back."""
+
+    class Writes:
+        def __repr__(self) -> str:
+            data[f"new {len(data)}"] = 1
+            return "written"
+
+    data = kind([("first", "a"), ("writes", Writes()), ("last", "b")])
+
+    found = HOSTS.mask({"data": data}).value["data"]
+
+    assert isinstance(found, dict)
+    assert (found["first"], found["writes"].text, found["last"]) == ("a", "written", "b")
+
+
+def test_a_list_that_grows_while_it_is_read_comes_to_an_end() -> None:
+    class Writes:
+        def __repr__(self) -> str:
+            items.append(Writes())
+            return "written"
+
+    items: list[Any] = [Writes(), "last"]
+
+    assert [getattr(item, "text", item) for item in HOSTS.mask(items).value] == ["written", "last"]
 
 
 def test_numbers_that_are_secrets_are_hidden() -> None:
