@@ -93,17 +93,19 @@ def test_what_was_taken_back_is_a_cancellation_for_who_waits() -> None:
 
 
 def test_an_answer_for_a_loop_that_is_gone_harms_nobody_and_keeps_nothing() -> None:
-    future: Future[int] = Future()
     loops: list[weakref.ref[asyncio.AbstractEventLoop]] = []
 
-    async def gives_up() -> None:
-        loops.append(weakref.ref(asyncio.get_running_loop()))
-        answer_of(future)
+    def answered_too_late() -> int:
+        future: Future[int] = Future()
 
-    run(gives_up())
-    future.set_result(1)
-    assert future.result() == 1
+        async def gives_up() -> None:
+            loops.append(weakref.ref(asyncio.get_running_loop()))
+            answer_of(future)
 
-    del future
+        run(gives_up())
+        future.set_result(1)
+        return future.result()
+
+    assert answered_too_late() == 1
     gc.collect()
     assert loops[0]() is None
