@@ -29,7 +29,8 @@ from . import (
 )
 from .beginnings import content_of, is_orphan
 from .bindings import bound
-from .session import Message, Phase, Session
+from .messages import Message
+from .session import Phase, Session
 
 if TYPE_CHECKING:
     from .activation import Activation

@@ -13,8 +13,9 @@ from ..journal.errors import CommitTimeout, JournalError
 from ..journal.records import Admitted, ResumePoint, Run, RunState
 from ..journal.recovery import Cut
 from . import agents, notify, settings, suspension, waiting
+from .messages import Message
 from .projection import Projector
-from .session import Message, Session
+from .session import Session
 
 if TYPE_CHECKING:
     from .activation import Activation

@@ -6,19 +6,30 @@ for it and gone with it, so its run stands in its parent's chat. Nobody launches
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ..journal.errors import JournalError, RunEnded
 from ..journal.masking import has_hidden
 from ..journal.records import Call, Hold, HoldReason, Permission, Run, RunState
 from ..journal.recovery import Restart
 from . import notify, policies, standing, stopping, waiting
-from .session import Child, Phase, Session
+from .session import Phase, Session
 
 if TYPE_CHECKING:
     from .activation import Activation
 
 NO_PARENT = "The chat whose step started this job is gone. Nothing was brought back."
+
+
+@dataclass(slots=True)
+class Child:
+    """What makes a run a child: the name and the chat by which its parent knows it, and the host's job, once there is one."""
+
+    job_id: str
+    above: str
+    has_chat: bool
+    job: Any = None
 
 
 def session_of(active: Activation, run: Run, above: str, *, phase: Phase = Phase.HELD) -> Session:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from ..journal.errors import Corrupt, JournalError
 from ..journal.records import Call, CallKind, HoldReason, Input, Outcome, Run, RunState
 from . import agents, heartbeat, messages, notify, queue, resume, stopping, turns, turnstile, waiting
-from .session import Message, Phase, Session
+from .messages import Message
+from .session import Phase, Session
 
 if TYPE_CHECKING:
     from .activation import Activation

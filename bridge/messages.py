@@ -6,13 +6,14 @@ What counts as delivered is what stands in the history; no flag is trusted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..journal.ids import InputId
-from ..journal.records import CallKey, CallKind
+from ..journal.records import CallKey, CallKind, Input
 from . import agents, notify
 from .bindings import bound, of_agent
-from .session import Message, Session
+from .session import Session
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -20,6 +21,27 @@ if TYPE_CHECKING:
 BEFORE = "delivered_before"  # in the extra of a model call: the messages that entered the history since the step before
 NOTE_ID = "durable-lost-state"
 INTERRUPTED = "This step was interrupted by a new message. It may still be running: check before you run it again."
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message that came while the run was unfinished and is kept until it is delivered."""
+
+    id: InputId
+    seq: int
+    text: str
+    attachments: list[str]
+    system: list[str]
+
+    @classmethod
+    def of(cls, kept: Input) -> Message:
+        content = kept.content
+        return cls(kept.input_id, kept.seq, content["text"], list(content["attachments"]), list(content["system"]))
+
+    def to_host(self) -> Any:
+        from agent import UserMessage
+
+        return UserMessage(self.text, list(self.attachments), list(self.system), id=self.id)
 
 
 def user_message_start(active: Activation, agent: Any, data: dict[str, Any]) -> None:

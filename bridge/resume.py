@@ -14,8 +14,9 @@ from ..journal.errors import Corrupt, Unavailable
 from ..journal.records import Call, Hold, HoldReason, Run, RunState
 from ..journal.recovery import Restart
 from . import children, documents, messages, notify, programs, restoring, standing, stopping, waiting
+from .messages import Message
 from .projection import Point, rebuild
-from .session import Message, Phase, Session
+from .session import Phase, Session
 
 if TYPE_CHECKING:
     from .activation import Activation

@@ -29,7 +29,6 @@ from ..journal.records import (
     Claim,
     Held,
     HoldReason,
-    Input,
     Outcome,
     Permission,
     Proceed,
@@ -44,6 +43,8 @@ from .senders import Sends
 
 if TYPE_CHECKING:
     from .activation import Activation
+    from .children import Child
+    from .messages import Message
 
 _PARK_S = 0.1
 
@@ -58,27 +59,6 @@ class Phase(Enum):
     ENDED = "ended"
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A message that came while the run was unfinished and is kept until it is delivered."""
-
-    id: InputId
-    seq: int
-    text: str
-    attachments: list[str]
-    system: list[str]
-
-    @classmethod
-    def of(cls, kept: Input) -> Message:
-        content = kept.content
-        return cls(kept.input_id, kept.seq, content["text"], list(content["attachments"]), list(content["system"]))
-
-    def to_host(self) -> Any:
-        from agent import UserMessage
-
-        return UserMessage(self.text, list(self.attachments), list(self.system), id=self.id)
-
-
 @dataclass(slots=True)
 class OpenTool:
     """The tool call that this run's agent is in, from its intent to the host's append."""
@@ -87,16 +67,6 @@ class OpenTool:
     executing: bool = True
     progress: str = ""  # what the history says of a step that a message interrupted
     response: Any = None  # set once the result is saved and not yet in the history
-
-
-@dataclass(slots=True)
-class Child:
-    """What makes a run a child: the name and the chat by which its parent knows it, and the host's job, once there is one."""
-
-    job_id: str
-    above: str
-    has_chat: bool
-    job: Any = None
 
 
 @dataclass(slots=True)

@@ -7,8 +7,8 @@ from typing import Any
 from ..journal.masking import Masker
 from ..journal.records import Call, CallKind, HoldReason, Run
 from . import agents
+from .messages import Message
 from .projection import MARK, Point
-from .session import Message
 
 MOVED_ON = "This chat was used while its run was not recorded. Nothing was overwritten."
 _QUEUE_PARTS = ("data", "output_data")  # what counts, and what the page is shown of it

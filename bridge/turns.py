@@ -16,7 +16,8 @@ from ..journal.errors import JournalError, NotAllowed, StoreClosed
 from ..journal.records import HoldReason, Input, InputState, RunState
 from . import deliveries, limits, messages, notify, subordinates, tasks, waiting
 from .bindings import Binding, bound, of_agent
-from .session import Message, Phase, Session
+from .messages import Message
+from .session import Phase, Session
 
 if TYPE_CHECKING:
     from .activation import Activation

@@ -15,7 +15,8 @@ from ..journal.errors import JournalError
 from ..journal.records import Run, RunState
 from . import launching, notify, turns
 from .bindings import Binding, bound
-from .session import Child, Phase, Session
+from .children import Child
+from .session import Phase, Session
 
 if TYPE_CHECKING:
     from .activation import Activation
