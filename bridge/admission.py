@@ -262,7 +262,7 @@ def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, dat
 
 def _reached(session: Session, ctx: Any) -> Any:
     """The agent whom a message reaches: the one at work. Between two of its steps the host would take the first agent."""
-    agent = session.deepest(ctx)
+    agent = session.position.deepest(ctx)
     ctx.streaming_agent = agent if agent.number else ctx.streaming_agent
     return agent
 

@@ -49,8 +49,8 @@ async def call_start(active: Activation, data: dict[str, Any]) -> None:
 
 def _placed(session: Session, asked: purposes.Asked) -> Purpose:
     """The purpose for this agent; what it acts on, for this step of it."""
-    path = (session.path_of(asked.agent) if asked.agent is not None else None) or ROOT_PATH
-    return replace(asked.purpose, path=path, step=0 if asked.purpose.served else session.steps.get(path, 0))
+    path = (session.position.path_of(asked.agent) if asked.agent is not None else None) or ROOT_PATH
+    return replace(asked.purpose, path=path, step=0 if asked.purpose.served else session.position.step_of(path))
 
 
 async def _begin(active: Activation, session: Session, purpose: Purpose, data: dict[str, Any]) -> Proceed | Serve | Dropped | None:

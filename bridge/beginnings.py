@@ -14,6 +14,7 @@ from ..journal.records import Admitted, ResumePoint, Run, RunState
 from ..journal.recovery import Cut
 from . import agents, notify, settings, suspension, waiting
 from .messages import Message
+from .position import Position
 from .projection import Projector
 from .session import Session
 
@@ -51,7 +52,7 @@ def admit(active: Activation, ctx: Any, msg: Any, point: ResumePoint) -> Admitte
 def session_of(active: Activation, run: Run, projector: Projector, point: ResumePoint, entered: dict[int, str]) -> Session:
     """The session of a run that was just admitted, in force from here on."""
     projector.stored(point)
-    session = Session(active, run, projector, generation=1, paths=entered)
+    session = Session(active, run, projector, generation=1, position=Position(entered))
     session.messages = [Message.of(item) for item in active.journal.waiting(run.chat_id)]
     active.add(session)
     return session

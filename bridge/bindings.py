@@ -45,4 +45,4 @@ def of_agent(agent: Any) -> Session | None:
         return None
     if not binding.is_current:
         raise notify.stopped("This turn was replaced by a newer one.")
-    return binding.session if binding.session.path_of(agent) is not None else None
+    return binding.session if binding.session.position.path_of(agent) is not None else None

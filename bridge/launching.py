@@ -125,8 +125,9 @@ def take_on(active: Activation, session: Session) -> int:
     calls = active.journal.calls(session.run.run_id)
     ended = [call for call in calls if call.outcome is not None and not call.abandoned]
     session.recorded = {call.key.text: call.extra.get(messages.BEFORE, []) for call in ended}
-    deepest = max(session.paths)
-    session.repeats = {deepest: _last_answer(session, session.paths[deepest], calls)}
+    position = session.position
+    deepest = max(position.paths)
+    position.last_said = {deepest: _last_answer(session, position.paths[deepest], calls)}
     session.resumed = True
     session.fence(claim.run)
     life = session.generation
@@ -136,7 +137,7 @@ def take_on(active: Activation, session: Session) -> int:
 
 async def reenter(session: Session, ctx: Any) -> Any:
     """Re-enter the loop of a chat, in the caller's own task, at the agent that was at work."""
-    agent = session.deepest(ctx)
+    agent = session.position.deepest(ctx)
     return await ctx._process_chain(agent, _message_of(session, agent))
 
 
@@ -149,7 +150,7 @@ def _launch(active: Activation, session: Session) -> None:
         return
     take_on(active, session)
     ctx = session.context()
-    agent = session.deepest(ctx)
+    agent = session.position.deepest(ctx)
     AgentContext.set_current(ctx.id)
     ctx.run_task(ctx._process_chain, agent, _message_of(session, agent))
 
@@ -158,7 +159,7 @@ def _message_of(session: Session, agent: Any) -> Any:
     """What the agent at work was asked; it is adopted where it stands in the history."""
     from agent import UserMessage
 
-    if agents.opened_by(session.paths[agent.number]) is not None:  # its superior asked it
+    if agents.opened_by(session.position.paths[agent.number]) is not None:  # its superior asked it
         asked = agent.last_user_message
         return UserMessage("", id=asked.id if asked is not None else "")
     content = session.run.input
@@ -172,7 +173,7 @@ def _last_answer(session: Session, path: str, calls: list[Call]) -> str:
     """What the model said last before the resume point. Without it a repeated answer would act a second time."""
     if not session.answered:
         return ""
-    reached = session.steps.get(path, 0)
+    reached = session.position.step_of(path)
     said = [c for c in calls if c.key.path == path and c.key.kind is CallKind.MODEL and c.outcome is Outcome.OK and not c.abandoned]
     answers = [c for c in said if c.key.step <= reached]
     return str(answers[-1].value.get("response", "")) if answers and isinstance(answers[-1].value, dict) else ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..journal.ids import InputId
-from ..journal.records import CallKey, CallKind, Input
+from ..journal.records import Input
 from . import agents, notify
 from .bindings import bound, of_agent
 from .session import Session
@@ -78,7 +78,7 @@ def _keep_out(active: Activation, agent: Any, data: dict[str, Any]) -> None:
     """A turn that did not come through the front door adds nothing to a chat with an unfinished run (I6)."""
     binding = bound.get()
     session = active.sessions.get(agent.context.id)
-    if session is not None and session.path_of(agent) is not None and (binding is None or binding.session is not session):
+    if session is not None and session.position.path_of(agent) is not None and (binding is None or binding.session is not session):
         data["exception"] = notify.stopped(notify.HELD_ANSWER)
 
 
@@ -139,7 +139,7 @@ def _adopt(heard_by: Iterable[Any], message: Any, data: dict[str, Any]) -> bool:
 
 def _was_read(session: Session, agent: Any, message: Any) -> bool:
     """Whether a model was asked with the run's own message before."""
-    return message.id == session.run.input_id and session.steps.get(session.path_of(agent) or "", 0) > 0
+    return message.id == session.run.input_id and session.position.step_of(session.position.path_of(agent) or "") > 0
 
 
 def _left_behind(agent: Any, message: Any) -> Any:
@@ -181,7 +181,7 @@ def forget_delivered(session: Session, ids: list[InputId]) -> None:
 
 def before_recorded(session: Session, path: str) -> list[str] | None:
     """None unless the agent's next model call has a record of an earlier life; then the messages to deliver before it."""
-    return session.recorded.get(CallKey(path, session.steps.get(path, 0) + 1, CallKind.MODEL).text)
+    return session.recorded.get(session.position.next_model_key(path).text)
 
 
 def note_lost_state(session: Session, agent: Any) -> None:
@@ -208,7 +208,7 @@ def _topics(history: Any) -> Iterator[Any]:
 async def intervention_start(active: Activation, agent: Any) -> None:
     """Before the host raises for a new message: a saved result goes into the history first (I15)."""
     session = of_agent(agent)
-    open_tool = session.open_tools.get(agent.number) if session is not None else None
+    open_tool = session.position.open_tools.get(agent.number) if session is not None else None
     if session is None or open_tool is None:
         return
     if open_tool.response is None and not open_tool.executing:
@@ -226,7 +226,7 @@ async def intervention_start(active: Activation, agent: Any) -> None:
 
 async def append_result(session: Session, agent: Any) -> None:
     """Let the host's own tool put its saved result into the history, now."""
-    open_tool = session.open_tools.get(agent.number)
+    open_tool = session.position.open_tools.get(agent.number)
     if open_tool is None or open_tool.response is None:
         return
     response, open_tool.response = open_tool.response, None

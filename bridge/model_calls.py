@@ -24,8 +24,8 @@ _PROMPT_COPY = ("input_items", "raw")  # the whole prompt, and raw provider data
 def turn_start(active: Activation, agent: Any) -> None:
     """Count the step; the call below, which knows no agent, finds it in a context variable."""
     session = of_agent(agent)
-    path = session.path_of(agent) if session is not None else None
-    current_call.set((session.model_key(path), agent) if session is not None and path is not None else None)
+    path = session.position.path_of(agent) if session is not None else None
+    current_call.set((session.position.begin_model_call(path), agent) if session is not None and path is not None else None)
     if session is not None and path is not None:
         provider.check(session, agent, path)
 
@@ -43,7 +43,7 @@ async def call_start(active: Activation, data: dict[str, Any]) -> None:
         return
     kwargs = data["kwargs"]
     name = str(getattr(data["args"][0], "model_name", "") or "model")
-    before = list(session.just_delivered) if session.is_divided(agent) else []  # no resume point says that they stood there
+    before = list(session.just_delivered) if session.position.is_divided(agent) else []  # no resume point says that they stood there
     session.just_delivered.clear()
     offered = hosted.are_offered(data["args"][0], kwargs)
     if offered:
@@ -113,7 +113,7 @@ def _outcome(session: Session, data: dict[str, Any]) -> tuple[Outcome, Any, dict
 def _note_asked(session: Session, call: Call, result: Any) -> None:
     """How many tool calls the host is going to make for this answer, one after another."""
     items = [item.type for item in getattr(result, "output_items", ())]
-    session.asked[call.key.path] = sum(kind in _TOOL_CALLS for kind in items)
+    session.position.asked[call.key.path] = sum(kind in _TOOL_CALLS for kind in items)
 
 
 def _unservable(call: Call) -> str:

@@ -27,9 +27,11 @@ def hooks(active: Activation, point: str, agent: Any, found: list[Any]) -> list[
     if point == "response_stream":  # once for each piece of an answer
         return _without(found, senders.PREVIEWS) if session.giving_back else found
     cover(active, agent.context)
-    session.sends.turn_to(session.path_of(agent))
+    path = session.position.path_of(agent)
+    session.sends.turn_to(path)
     if point == "tool_execute_before":
-        return _without(found, senders.PREVIEWS) if session.next_tool_is_recorded(agent) else found
+        is_recorded = path is not None and session.position.next_tool_key(path).text in session.recorded
+        return _without(found, senders.PREVIEWS) if is_recorded else found
     if point == "process_chain_end":
         if tasks.TASK in session.run.mode:  # the host's own scheduled turn does not pass here: nothing replies to it
             return []

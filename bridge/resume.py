@@ -144,7 +144,7 @@ def rebuild_chat(session: Session, point: Point) -> None:
         ctx.name = before.name  # given in the background and saved at once: never older than the point's
     session.fresh = True
     session.volatile, session.answered, session.limits = point.volatile, point.answered, point.limits()
-    session.steps, session.paths = dict(point.position), dict(point.paths)
+    session.position.stand_at(point.position, point.paths)
     own = session.run.input
     notify.bubble(ctx, session.run.input_id, own["text"], own["attachments"])
     for message in session.messages:

@@ -1,11 +1,8 @@
-"""One unfinished run in this process: its position, its waiting messages, its open step.
+"""One unfinished run in this process: how its steps begin and end, how it waits for a person, who waits for it.
 
 A session belongs to a chat and outlives the coroutines that work on it: a nudge or a
 decision starts a new coroutine for the same run. `generation` fences the old one.
-
-A run covers the chat's first agent and the subordinates that work for it, each under a path of its own
-(`bridge/agents.py`: `A0`, `A0.3:1`, `A0.3:1.2:0`). A job that runs beside its parent is a run of its own, in a chat of
-its own, where the paths begin at `A0` again.
+Where the run stands is counted in `position.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +22,6 @@ from ..journal.modes import Mode
 from ..journal.records import (
     Call,
     CallKey,
-    CallKind,
     Claim,
     Held,
     HoldReason,
@@ -37,7 +33,8 @@ from ..journal.records import (
     Serve,
     Step,
 )
-from . import agents, notify, programs, waiting
+from . import notify, programs, waiting
+from .position import Position
 from .projection import Projector
 from .senders import Sends
 
@@ -50,23 +47,13 @@ _PARK_S = 0.1
 
 
 class Phase(Enum):
-    """Where the run stands in this process."""
+    """Whether the run is at work in this process, waits, or is over."""
 
     READY = "ready"  # waits for its launch
     RUNNING = "running"  # a coroutine works on it
     HELD = "held"  # waits for a person
     PARKED = "parked"  # held, and a coroutine waits inside a hook
     ENDED = "ended"
-
-
-@dataclass(slots=True)
-class OpenTool:
-    """The tool call that this run's agent is in, from its intent to the host's append."""
-
-    tool: Any
-    executing: bool = True
-    progress: str = ""  # what the history says of a step that a message interrupted
-    response: Any = None  # set once the result is saved and not yet in the history
 
 
 @dataclass(slots=True)
@@ -79,16 +66,11 @@ class Session:
     phase: Phase = Phase.RUNNING
     cursor: int = 0
     generation: int = 0
-    paths: dict[int, str] = field(default_factory=lambda: agents.entered_at(0))  # by agent number; replaced, never changed
-    steps: dict[str, int] = field(default_factory=dict)
-    tools: dict[str, int] = field(default_factory=dict)
-    asked: dict[str, int] = field(default_factory=dict)  # how many calls the last answer asks for, by path
+    position: Position = field(default_factory=Position)
     given_back: set[str] = field(default_factory=set)  # paths whose last answer came from its record
     messages: list[Message] = field(default_factory=list)
     sends: Sends = field(default_factory=Sends)  # replies through integrations
     giving_back: bool = False  # a recorded answer of the model is being drawn
-    open_tools: dict[int, OpenTool] = field(default_factory=dict)  # by agent number
-    repeats: dict[int, str] = field(default_factory=dict)  # what an agent said last, for the host's look at repetitions
     delivering: bool = False  # we add messages ourselves: our own hooks stand back
     just_delivered: list[InputId] = field(default_factory=list)  # since the open call began
     recorded: dict[str, list[str]] = field(default_factory=dict)  # keys that an earlier life wrote: messages delivered before
@@ -149,68 +131,6 @@ class Session:
     def is_lost(self) -> bool:
         """The run counts as running and no coroutine works on it: something ended the task behind our back."""
         return self.phase is Phase.RUNNING and not self.is_at_work()
-
-    # -- position ---------------------------------------------------------------
-
-    def path_of(self, agent: Any) -> str | None:
-        """Where this agent works in this run; None for one that is no part of it, like a helper that a tool made."""
-        path = self.paths.get(agent.number)
-        return path if path is not None and any(each is agent for each in agents.of_chat(agent.context)) else None
-
-    def deepest(self, ctx: Any) -> Any:
-        """The agent at work: those above wait for it."""
-        return next((each for each in agents.of_chat(ctx) if each.number == max(self.paths)), ctx.agent0)
-
-    def position(self) -> dict[str, int]:
-        return {path: self.steps.get(path, 0) for path in self.paths.values()}
-
-    def model_key(self, path: str) -> CallKey:
-        """The key of the agent's next model call: the step only grows and comes back with the checkpoint."""
-        step = self.steps.get(path, 0) + 1
-        self.steps[path] = step
-        self.tools[path] = 0
-        self.asked.pop(path, None)
-        return CallKey(path, step, CallKind.MODEL, 0)
-
-    def tool_key(self, path: str) -> CallKey:
-        """The key of the agent's next tool call since its last model call."""
-        ordinal = self.tools.get(path, 0)
-        self.tools[path] = ordinal + 1
-        return CallKey(path, self.steps.get(path, 0), CallKind.TOOL, ordinal)
-
-    def start_over(self) -> None:
-        """What has no resume point is done from its first step again: its calls stand at the places that they had."""
-        self.steps, self.tools, self.asked, self.paths = {}, {}, {}, agents.entered_at(0)
-
-    def descend(self, key: CallKey) -> None:
-        """This call makes a subordinate work: its steps are counted from the start, also when the call runs again."""
-        self.ascend(agents.number_of(key.path))
-        path = agents.below(key)
-        self.steps[path] = 0
-        self.paths = {**self.paths, agents.number_of(path): path}
-
-    def ascend(self, number: int) -> None:
-        """The agent of this number is the one at work again."""
-        gone = {each: path for each, path in self.paths.items() if each > number}
-        self.paths = {each: path for each, path in self.paths.items() if each <= number}
-        for each, path in gone.items():
-            for counts in (self.steps, self.tools, self.asked):
-                counts.pop(path, None)
-            self.open_tools.pop(each, None)
-            self.repeats.pop(each, None)
-
-    def is_divided(self, agent: Any) -> bool:
-        """Somebody above is in the middle of an answer that asks for several calls.
-
-        Where an answer goes up to an agent whose coroutine is gone, the host does not make the calls that come after
-        it. So such a run goes on from before that answer, and no resume point lies inside it.
-        """
-        return any(self.asked.get(path, 0) > 1 for number, path in self.paths.items() if number < agent.number)
-
-    def next_tool_is_recorded(self, agent: Any) -> bool:
-        """True while the agent's next tool call has a result of an earlier life."""
-        path = self.path_of(agent) or ""
-        return CallKey(path, self.steps.get(path, 0), CallKind.TOOL, self.tools.get(path, 0)).text in self.recorded
 
     # -- calls ------------------------------------------------------------------
 
@@ -287,9 +207,9 @@ class Session:
 
     async def check_asked(self, path: str) -> None:
         """A tool call stands on an answer of the model that is recorded; else a step went by without us, and a person looks."""
-        if self.steps.get(path, 0) and path not in self.asked:
+        if self.position.is_unrecorded(path):
             await self.hold(HoldReason.UNRECORDED_STEP, None, "")
-            self.asked[path] = 0  # a person lets it go on
+            self.position.asked[path] = 0  # a person lets it go on
 
     def passed_cursor(self) -> None:
         """The run made progress of its own, waits, or is over: the next one may be launched."""
@@ -361,7 +281,7 @@ class Session:
                 large=waiting.is_large(value),
             )
 
-    # -- where it stands ---------------------------------------------------------
+    # -- holds, lives and the end -----------------------------------------------
 
     def wait_for_person(self, run: Run, phase: Phase = Phase.HELD) -> None:
         """A hold comes into force: the chat says so, and callers are let go."""
@@ -385,7 +305,7 @@ class Session:
             self.run = run
             self.generation += 1
             self.starting = False
-            self.open_tools.clear()
+            self.position.open_tools.clear()
             handle, self.handle = self.handle, None
         if handle is not None and not handle.done():
             with contextlib.suppress(RuntimeError):  # its loop has ended

@@ -90,9 +90,10 @@ def _records(active: Activation, session: Session) -> tuple[list[Call], int]:
 
 def _put_back_all(session: Session, ctx: Any, calls: list[Call]) -> None:
     """What was saved since the resume point, to the agents that were at work there."""
-    members = {session.paths[member.number]: member for member in agents.of_chat(ctx) if member.number in session.paths}
+    paths, reached = session.position.paths, session.position.reached()
+    members = {paths[member.number]: member for member in agents.of_chat(ctx) if member.number in paths}
     for call in calls:
-        if call.key.path in members and agents.is_beyond(call.key, session.position()):
+        if call.key.path in members and agents.is_beyond(call.key, reached):
             _put_back(members[call.key.path], call)
 
 

@@ -24,15 +24,15 @@ NOT_MADE = "This turn was interrupted here. {count} more calls of the same answe
 async def work(session: Session, tool: Any, call: Call, execute: Callable[..., Awaitable[Any]], kwargs: dict[str, Any]) -> Any:
     """Let the subordinate work, or work again from its records."""
     binding, number = bound.get(), tool.agent.number
-    session.descend(call.key)
+    session.position.descend(call.key)
     try:
         response = await execute(**kwargs)
     except Exception as error:
         if binding is not None and binding.is_current:  # else a person ended it, and the call goes on elsewhere or not at all
-            session.ascend(number)
+            session.position.ascend(number)
             await session.close(call, outcomes.describe(error), Outcome.ERROR)
         raise
-    session.ascend(number)
+    session.position.ascend(number)
     await session.close(call, _value(response.message, response.additional))
     return response
 
@@ -44,9 +44,10 @@ def _value(message: Any, additional: Any = None) -> dict[str, Any]:
 
 async def hand_up(active: Activation, session: Session, superior: Any, data: dict[str, Any]) -> None:
     """The host is about to give a subordinate's answer to its superior, whose own coroutine is gone."""
-    path = session.paths.get(superior.number + 1)
-    divided = session.asked.get(session.paths.get(superior.number, ""), 0)
-    session.ascend(superior.number)
+    position = session.position
+    path = position.paths.get(superior.number + 1)
+    divided = position.asked.get(position.paths.get(superior.number, ""), 0)
+    position.ascend(superior.number)
     call = _opening_call(active, session, path)
     if call is None:
         return  # a message had reached the subordinate itself: nobody above waits in this run
@@ -59,7 +60,7 @@ async def hand_up(active: Activation, session: Session, superior: Any, data: dic
     _leave_as_the_call_would(superior, str(data["args"][2]))
     said = _answer_of(active, session, call.key)
     if said:
-        session.repeats[superior.number] = said
+        position.last_said[superior.number] = said
     if divided > call.key.ordinal + 1:
         note = superior.parse_prompt("fw.warning.md", message=NOT_MADE.format(count=divided - call.key.ordinal - 1))
         superior.hist_add_message(False, content=note)

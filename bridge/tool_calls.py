@@ -17,8 +17,9 @@ from ..journal.records import Call, Outcome, Proceed, Serve
 from ..journal.values import Opaque
 from . import carried, documents, leavings, messages, outcomes, paths, policies, quiet, subordinates
 from .bindings import bound, of_agent, starting_call
+from .position import OpenTool
 from .projection import VOLATILE
-from .session import OpenTool, Session
+from .session import Session
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -44,7 +45,7 @@ def before(active: Activation, agent: Any) -> None:
         return await _run(active, session, agent, tool, execute, kwargs)
 
     async def appended(response: Any, **kwargs: Any) -> Any:
-        open_tool = session.open_tools.get(agent.number)
+        open_tool = session.position.open_tools.get(agent.number)
         if open_tool is not None and open_tool.tool is tool:
             open_tool.response = None
         return await after(response, **kwargs)
@@ -69,7 +70,7 @@ async def _run(
     execute: Callable[..., Awaitable[Any]],
     kwargs: dict[str, Any],
 ) -> Any:
-    path = session.path_of(agent) if of_agent(agent) is not None else None  # a coroutine that was replaced starts no effect
+    path = session.position.path_of(agent) if of_agent(agent) is not None else None  # a coroutine that was replaced starts no effect
     if path is None:
         return await execute(**kwargs)
     name = f"{tool.name}:{tool.method}" if tool.method else tool.name
@@ -77,7 +78,7 @@ async def _run(
     target = policies.wait_target(kwargs, now) if tool.name == policies.WAIT else None
     session.just_delivered.clear()
     allowed = policies.permission(tool, agent.context, active.replay_pins, paths.host_root())
-    key, response = session.tool_key(path), _ASK_AGAIN
+    key, response = session.position.begin_tool_call(path), _ASK_AGAIN
 
     async def begin() -> Proceed | Serve:
         return await session.begin(
@@ -92,7 +93,7 @@ async def _run(
 
     await session.check_asked(path)
     step = await begin()
-    session.open_tools[agent.number] = OpenTool(tool)
+    session.position.open_tools[agent.number] = OpenTool(tool)
     try:
         while response is _ASK_AGAIN:
             if isinstance(step, Serve):
@@ -104,9 +105,9 @@ async def _run(
             elif (response := await _live(active, session, tool, step, execute, kwargs)) is _ASK_AGAIN:
                 step = await begin()  # a person decided about it
     except BaseException:
-        session.open_tools.pop(agent.number, None)
+        session.position.open_tools.pop(agent.number, None)
         raise
-    session.open_tools[agent.number] = OpenTool(tool, executing=False, response=response)
+    session.position.open_tools[agent.number] = OpenTool(tool, executing=False, response=response)
     return response
 
 
@@ -132,7 +133,7 @@ async def _live(
         with documents.carried(tool) as carrier:
             response = await execute(**kwargs)
     except InterventionException:
-        open_tool = session.open_tools.get(tool.agent.number)
+        open_tool = session.position.open_tools.get(tool.agent.number)
         progress = open_tool.progress if open_tool else ""
         value = {"progress": progress, "log": _log_fields(tool)}
         await session.finish(step.call, Outcome.INTERRUPTED, value, extra={"delivered": list(session.just_delivered)})
@@ -197,7 +198,7 @@ async def _serve(session: Session, agent: Any, tool: Any, call: Call) -> Any:
     if call.outcome is Outcome.ERROR:
         raise outcomes.rebuild(value)
     if call.outcome is Outcome.INTERRUPTED:
-        session.open_tools[agent.number].executing = False
+        session.position.open_tools[agent.number].executing = False
         _show(tool, value.get("log"))
         if value.get("progress"):
             agent.hist_add_tool_result(tool.name, value["progress"])

@@ -38,7 +38,7 @@ async def chain_start(active: Activation, data: dict[str, Any]) -> None:
     if session.phase is not Phase.RUNNING or not _is_from_a_person(data):
         data["exception"] = notify.stopped(notify.HELD_ANSWER)
         return
-    data["args"] = (ctx, session.deepest(ctx), *data["args"][2:])  # never an agent above, which waits for it
+    data["args"] = (ctx, session.position.deepest(ctx), *data["args"][2:])  # never an agent above, which waits for it
     bound.set(Binding(session, session.generation))
     data["_durable_bound"] = bound.get()
     notify.at_work(ctx, session.run)
@@ -72,7 +72,7 @@ async def close(active: Activation, session: Session, result: Any, error: Except
     state = RunState.COMPLETED if error is None else RunState.FAILED
     answer = str(result) if error is None else str(error) if session.child else f"The turn failed: {error}"
     has_chat = session.child is None or session.child.has_chat
-    point = session.projector.project(ctx, session.position(), paths=session.paths) if has_chat else None
+    point = session.projector.project(ctx, session.position.reached(), paths=session.position.paths) if has_chat else None
     delivered = messages.delivered(session, ctx) if has_chat else []
     try:
         left = await waiting.durable(
@@ -164,7 +164,7 @@ def monologue_start(active: Activation, data: dict[str, Any]) -> None:
     """The fence at the door of the loop: a chat with an unfinished run runs that run only."""
     agent = data["args"][0]
     session = active.sessions.get(agent.context.id)
-    if session is None or session.path_of(agent) is None:
+    if session is None or session.position.path_of(agent) is None:
         return
     binding = bound.get()
     if binding is None or binding.session is not session or not binding.is_current:
@@ -174,11 +174,11 @@ def monologue_start(active: Activation, data: dict[str, Any]) -> None:
 async def step_start(active: Activation, agent: Any) -> None:
     """The top of a loop step: deliver what waits, then take the resume point."""
     session = of_agent(agent)
-    path = session.path_of(agent) if session is not None else None
+    path = session.position.path_of(agent) if session is not None else None
     if session is None or path is None:
         return
-    session.open_tools.pop(agent.number, None)
-    session.sends.begin(path, session.steps.get(path, 0) + 1)
+    session.position.open_tools.pop(agent.number, None)
+    session.sends.begin(path, session.position.step_of(path) + 1)
     again = messages.before_recorded(session, path)
     if again is None:
         if session.resumed and session.volatile:
@@ -186,18 +186,18 @@ async def step_start(active: Activation, agent: Any) -> None:
         messages.deliver_waiting(session, agent)
     elif again:
         messages.deliver_recorded(session, agent, again)
-    if said := session.repeats.pop(agent.number, ""):
+    if said := session.position.last_said.pop(agent.number, ""):
         agent.loop_data.last_response = said
     limits.put_back(agent, session.limits.pop(agent.number, {}))
     session.fresh = False
-    if not session.is_divided(agent):
+    if not session.position.is_divided(agent):
         await _checkpoint(active, session, agent)
 
 
 async def _checkpoint(active: Activation, session: Session, agent: Any) -> None:
     ctx = agent.context
     answered = bool(agent.loop_data.last_response)
-    point = session.projector.project(ctx, session.position(), paths=session.paths, answered=answered)
+    point = session.projector.project(ctx, session.position.reached(), paths=session.position.paths, answered=answered)
     delivered = messages.delivered(session, ctx)
 
     def submit() -> Future[int]:

@@ -164,7 +164,7 @@ async def _work(session: Session, generation: int, original: Callable[..., Await
     if session.run.checkpoint_seq and child.has_chat and session.resumed:
         bound.set(None)  # its own loop binds it, and closes it
         return await _continue(session, child, job)
-    session.start_over()
+    session.position.stand_at_start()
     bound.set(Binding(session, generation))
     _chat.set(session.chat_id if child.has_chat else "")
     return await original(parent_context_id, job)

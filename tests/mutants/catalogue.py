@@ -114,9 +114,9 @@ MUTANTS = (
     Mutant(
         "the effect comes before its intent",
         "bridge/tool_calls.py",
-        "    key, response = session.tool_key(path)",
+        "    key, response = session.position.begin_tool_call(path)",
         "    early = await execute(**kwargs)\n\n    async def execute(**_: Any) -> Any:\n        return early\n\n"
-        "    key, response = session.tool_key(path)",
+        "    key, response = session.position.begin_tool_call(path)",
         cases=("tool/begin_call.tool.asked:1",),
     ),
     Mutant(
@@ -279,9 +279,9 @@ MUTANTS = (
     Mutant("an allowance is not used up", "journal/calls.py", '        used=int(reason == "allowed"),', "        used=0,", (DECISIONS,)),
     Mutant(
         "a step counter starts again in the next life",
-        "bridge/resume.py",
-        "    session.steps, session.paths = dict(point.position), dict(point.paths)\n",
-        "    session.steps, session.paths = {}, dict(point.paths)\n",
+        "bridge/position.py",
+        "        self.steps, self.paths = dict(reached), dict(paths)\n",
+        "        self.steps, self.paths = {}, dict(paths)\n",
         cases=("richest/begin_call.model.asked:2", "richest/begin_call.tool.answered:2"),
     ),
     Mutant(
@@ -497,7 +497,7 @@ MUTANTS = (
     Mutant(
         "a resume point lies below an answer with several calls",
         "bridge/turns.py",
-        "    if not session.is_divided(agent):\n",
+        "    if not session.position.is_divided(agent):\n",
         "    if agent:\n",
         ("tests/bridge/test_native.py::test_the_calls_after_a_native_subordinate_are_made_after_a_kill_inside_it",),
     ),
@@ -556,7 +556,7 @@ MUTANTS = (
     Mutant(
         "a job that goes on counts its calls from where it stopped",
         "bridge/workers.py",
-        "    session.start_over()\n",
+        "    session.position.stand_at_start()\n",
         "",
         ("tests/bridge/test_parallel.py::test_a_job_that_was_suspended_and_goes_on_in_the_same_process_keeps_its_places",),
     ),
