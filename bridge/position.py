@@ -27,7 +27,7 @@ class OpenTool:
 
 @dataclass(slots=True)
 class Position:
-    """Moved by the coroutine that works on the run. `paths` is read by other threads too: by those that take messages in."""
+    """Moved by whoever has the run: who takes it on, then the coroutine that works on it. Threads that take messages in read `paths`."""
 
     paths: dict[int, str] = field(default_factory=lambda: agents.entered_at(0))  # by agent number; replaced, never changed
     steps: dict[str, int] = field(default_factory=dict)  # how many model calls were begun, by path
