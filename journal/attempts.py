@@ -15,7 +15,7 @@ from . import codec, runs
 from .errors import RecordCorrupt
 from .ids import CallId, RunId
 from .records import Hold, HoldReason, Run, RunState
-from .runs import Scribe
+from .scribe import Scribe
 from .store.base import Reader, Row
 
 MOST = 3

@@ -14,7 +14,7 @@ from .calls import Intent, Result
 from .errors import UnknownRun
 from .ids import CallId, RunId
 from .records import Call, CallKey, CallKind, Dropped, Outcome, Proceed, RunState, Serve
-from .runs import Scribe
+from .scribe import Scribe
 
 _LETS_BEGIN = (RunState.RUNNING, RunState.HELD, RunState.COMPLETED, RunState.FAILED)
 """Work that was begun goes on while its run waits for a person, and after its end; after a Stop nothing begins."""

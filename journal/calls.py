@@ -12,7 +12,8 @@ from .errors import RecordCorrupt, ResultConflict, StaleVersion, UnknownCall
 from .evidence import Found
 from .ids import CallId, Digest, RunId
 from .records import Call, CallKey, CallKind, Outcome, Permission, RunState, changed
-from .runs import Scribe, load, touch
+from .runs import load, touch
+from .scribe import Scribe
 from .store.base import Keep, Reader, Row
 from .values import Opaque
 

@@ -10,7 +10,8 @@ from . import codec
 from .errors import CheckpointCorrupt, NotRunning, RecordCorrupt
 from .ids import Digest, RunId
 from .records import ResumePoint
-from .runs import Scribe, load_any
+from .runs import load_any
+from .scribe import Scribe
 from .store.base import Reader, Row
 from .trees import Tree, missing
 

@@ -13,7 +13,7 @@ from .codec import Body
 from .errors import InputConflict, NotRunning
 from .ids import CallId, ChatId, InputId, RunId
 from .records import Admitted, Call, ChildOrder, Run
-from .runs import Scribe
+from .scribe import Scribe
 from .store.base import Reader
 
 JOB_ID = "job_id"

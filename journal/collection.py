@@ -18,7 +18,7 @@ from . import codec
 from .ids import Digest, RunId
 from .pins import Pins
 from .retention import KEEP_POINTS
-from .runs import Scribe
+from .scribe import Scribe
 from .store.base import Reader, Row
 from .store.bodies import Bodies
 from .trees import children

@@ -28,7 +28,7 @@ from .modes import Mode
 from .planner import is_reported
 from .preview import Consequence, Foreseen, Outlook
 from .records import Call, Choice, Decision, Hold, HoldReason, Outcome, Run, RunState
-from .runs import Scribe
+from .scribe import Scribe
 from .store.base import Reader
 
 _THREE = (Choice.CONFIRMED_COMPLETED, Choice.CONFIRMED_NOT_COMPLETED, Choice.NEW_ATTEMPT)

@@ -17,7 +17,7 @@ from .errors import ConflictSettled, DocumentConflict, RecordCorrupt, UnknownCon
 from .ids import CallId, ChatId, RunId, named
 from .kinds import KINDS
 from .records import Call
-from .runs import Scribe
+from .scribe import Scribe
 from .store.base import Keep, Reader, Row
 
 KEEP_REVISIONS = 20

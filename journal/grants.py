@@ -7,7 +7,7 @@ from .decisions import check_version, is_cut_off, is_repeated
 from .errors import NotAllowed, RunEnded, UnknownCall
 from .ids import CallId, RunId, named
 from .records import Call, Run, RunState
-from .runs import Scribe
+from .scribe import Scribe
 
 MOST_ATTEMPTS = 3
 POLICY = "interrupted_model_call: retry"

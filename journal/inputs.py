@@ -10,7 +10,8 @@ from .codec import Body
 from .errors import InputConflict, NotAllowed, RunEnded, StaleVersion, UnknownRun
 from .ids import ChatId, Digest, InputId, RunId
 from .records import Admitted, Input, InputState, ResumePoint, Run
-from .runs import Scribe, by_message, create, load_any, removed_run
+from .runs import by_message, create, load_any, removed_run
+from .scribe import Scribe
 from .store.base import Reader, Row
 
 

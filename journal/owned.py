@@ -28,7 +28,7 @@ from .reading import Reading
 from .records import Call, ResumePoint
 from .replay import NOTHING, Allowlist
 from .retention import Policy
-from .runs import Scribe
+from .scribe import Scribe
 from .store.base import NO_ROOM, Keep, Restored, Store, Transaction
 from .store.sqlite import SqliteStore
 from .verify import Progress

@@ -18,7 +18,7 @@ from .modes import CAREFUL, HOSTED_TOOLS, REPORTED, Mode
 from .planner import Next, next_step, without_proof
 from .records import Call, CallKind, Held, Hold, HoldReason, Outcome, Permission, Proceed, Run, RunState, Serve, Step
 from .replay import Allowlist
-from .runs import Scribe
+from .scribe import Scribe
 from .store.base import Reader
 
 MOST_LIVE_ATTEMPTS = 3

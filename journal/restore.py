@@ -14,7 +14,7 @@ from pathlib import Path
 from . import backup, codec, restoring
 from .clock import Clock
 from .ids import Ids
-from .runs import Scribe
+from .scribe import Scribe
 from .store import copying, heads, lineage, switching
 from .store.base import Restored, Transaction
 from .store.bodies import Bodies, in_our_words, sync

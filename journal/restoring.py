@@ -12,7 +12,7 @@ from typing import Any
 
 from . import runs
 from .records import Hold, HoldReason, Run, RunState
-from .runs import Scribe
+from .scribe import Scribe
 from .store.base import Restored
 from .store.heads import Head
 from .store.lineage import begin_generation

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from .ids import RunId
 from .records import HoldReason, RunState
-from .runs import Scribe
+from .scribe import Scribe
 from .store.base import Reader, Row
 
 KEEP_POINTS = 5

@@ -14,7 +14,7 @@ from .decisions import RESTORABLE, check_version, is_repeated
 from .errors import AckMissing, NotAllowed, RecordCorrupt, RunEnded, ShownChanged
 from .ids import CallId, Digest, RunId
 from .records import HoldReason, Run, RunState, Selection
-from .runs import Scribe
+from .scribe import Scribe
 from .store.base import Reader, Row
 
 NOW = "now"

@@ -60,7 +60,7 @@ from .records import (
     Step,
 )
 from .recovery import Cut
-from .runs import Scribe
+from .scribe import Scribe
 
 
 class Journal(Owned):

@@ -30,6 +30,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     | frozenset({"silence", "trees", "pins"}),
     frozenset({"sql", "store"}),
     frozenset({"replay", "reviewed", "evidence", "modes", "planner", "preview", "places", "kinds"}),
+    frozenset({"scribe"}),
     frozenset({"runs", "attempts", "calls", "checkpoints", "children", "documents", "decisions", "selections", "grants", "inputs"})
     | frozenset({"background"}),
     frozenset({"recovery", "restoring", "retention", "collection", "upkeep", "backup", "restore", "verify", "leaks"}),
