@@ -129,14 +129,7 @@ def _next_turn(active: Activation, ctx: Any, message: Message) -> None:
     deadline = time.monotonic() + _NEXT_TURN_S
     while ctx.is_running() and ctx.id not in active.sessions and time.monotonic() < deadline:
         time.sleep(0.05)
-    if message.text or message.attachments:  # what an integration tells the model has no bubble
-        notify.bubble(ctx, message.id, message.text, message.attachments)
-    key = (ctx.id, message.id)
-    active.claiming.add(key)
-    try:
-        ctx.communicate(message.to_host())
-    finally:
-        active.claiming.discard(key)
+    _send(active, ctx, message)
 
 
 def send_left_over(active: Activation, kept: Input) -> None:
@@ -146,18 +139,23 @@ def send_left_over(active: Activation, kept: Input) -> None:
     ctx = AgentContext.get(kept.chat_id)
     if ctx is None:
         raise NotAllowed("The chat of this message is gone.")
-    key = (ctx.id, kept.input_id)
     with active.chat_lock(ctx.id):
         run = active.journal.run(kept.run_id)
         if active.journal.offered_input(run.run_id, run.version, kept.input_id).state is not InputState.OFFERED:
             raise NotAllowed("This message was discarded.")
-        message = Message.of(kept)
+        _send(active, ctx, Message.of(kept))
+
+
+def _send(active: Activation, ctx: Any, message: Message) -> None:
+    """Hand a message that the journal knows already to the host, as if it came now."""
+    if message.text or message.attachments:  # what an integration tells the model has no bubble
         notify.bubble(ctx, message.id, message.text, message.attachments)
-        active.claiming.add(key)
-        try:
-            ctx.communicate(message.to_host())
-        finally:
-            active.claiming.discard(key)
+    key = (ctx.id, message.id)
+    active.claiming.add(key)
+    try:
+        ctx.communicate(message.to_host())
+    finally:
+        active.claiming.discard(key)
 
 
 def monologue_start(active: Activation, data: dict[str, Any]) -> None:
