@@ -129,3 +129,18 @@ def test_from_a_resume_point_the_steps_go_on_and_from_the_start_they_come_again(
 
     assert position.reached() == {"A0": 0}
     assert position.begin_model_call("A0").text == "A0/1/model/0"
+
+
+def test_a_resume_point_leaves_nothing_of_what_was_counted_after_it() -> None:
+    """The same as in a new process, where nothing but the point is known."""
+    position = Position()
+    asks(position, "A0", 1)
+    call_subordinate(position)
+    position.ascend(0)
+    asks(position, "A0", 3)
+    position.begin_tool_call("A0")
+
+    position.stand_at({"A0": 1, "A0.1:0": 2}, {0: "A0", 1: "A0.1:0"})
+
+    assert position == Position(paths={0: "A0", 1: "A0.1:0"}, steps={"A0": 1, "A0.1:0": 2})
+    assert not position.is_divided(chat(2).chain[1])
