@@ -345,6 +345,15 @@ def test_a_secret_is_found_at_any_place_of_a_long_text(name: str) -> None:
         assert once.count("[hidden:TOKEN]") >= 1
 
 
+@pytest.mark.parametrize("how", [xxd, hexdump_c, hexdump_words])
+def test_a_secret_is_found_far_behind_the_zeros_at_which_a_dump_begins(how: Callable[[bytes, random.Random], str]) -> None:
+    chance = random.Random("far")
+    for at in (90_000, 250_000):
+        file = bytes(chance.choices(b"abcdefghij klmnop", k=at)) + LONG.encode() + b"and so on " * 3_000
+
+        assert "[hidden:TOKEN]" in masked(LONG, how(file, chance)), at
+
+
 def test_a_key_of_many_lines_is_found_whole_wrapped_and_encoded() -> None:
     chance = random.Random("key")
     body = base64.encodebytes(chance.randbytes(1200)).decode()
