@@ -50,6 +50,7 @@ class Finder:
         longest = max([0, *(len(needle.text) for needle in dense), *(len(needle.text) for needle in digits)])
         self._overlap = 8 * longest + 1024  # a form in a text may be longer than what is looked for in its view
         self._chunk = max(_CHUNK, 4 * self._overlap)
+        self._readings: dict[tuple[int, int], tuple[spellings.Reading, ...]] = {}
         self._without_core = [number for number, core in cores if not core]
         self._pieces = Pieces([(number, data.decode("latin-1")) for number, data in enumerate(self._data)], SHORTEST)
         in_base64 = [(needle.sign.number, needle.text) for needle in dense if isinstance(needle.sign.form, Base64)]
@@ -146,23 +147,30 @@ class Finder:
         exactly = at - len(before.encode("utf-8", "surrogatepass"))
         if exactly >= 0 and data.startswith(self._data[number], exactly):
             return None  # verbatim, and found as such
-        stop = spellings.match(data, at, value[core.before :])
+        stop = spellings.match(data, at, self._read(number, core.before))
         if stop < 0:
             return None
         if before:
-            least = max(0, at - 16 * core.before - 79)
+            whole, least = self._read(number), max(0, at - 16 * core.before - 79)
             # mostly no shorter than verbatim; but a wrap may be shorter than what it stands for
             for start in (*range(exactly, least - 1, -1), *range(at - 1, max(exactly, least - 1), -1)):
-                stop = spellings.match(data, start, value)
+                stop = spellings.match(data, start, whole)
                 if stop > at:
                     return Hit(_with_backslashes(data, start, value), stop, number)
             return None
         return Hit(at, stop, number)
 
+    def _read(self, number: int, start: int = 0) -> tuple[spellings.Reading, ...]:
+        """A secret from one of its characters on, as it is looked for at one place."""
+        known = self._readings.get((number, start))
+        if known is None:
+            known = self._readings[number, start] = spellings.readings(self._values[number][start:])
+        return known
+
     def _from_first_character(self, data: bytes, number: int) -> Iterator[Hit]:
         value = self._values[number]
         for found in spellings.ways(value[0])[0].finditer(data):
-            stop = spellings.match(data, found.start(), value)
+            stop = spellings.match(data, found.start(), self._read(number))
             if stop >= 0:
                 yield Hit(found.start(), stop, number, data[found.start() : stop] == self._data[number])
 

@@ -168,19 +168,29 @@ _AMBIGUOUS = "%&'\""  # themselves the beginning of a way to write them
 _LETTER_ESCAPES = {"\n": b"n", "\r": b"r", "\t": b"t", "\b": b"b", "\f": b"f", "\v": b"v", "\a": b"a", "\x1b": b"[eE]", "\x00": b"0"}
 
 
-def match(data: bytes, at: int, value: str) -> int:
-    """Where a secret ends that begins at a place of a text, in whatever form, wrapped or not; -1 if it does not stand there.
-
-    Some texts can be read in two ways, such as a backslash and an n: as written, and as a line break. All are followed.
-    """
-    readings = dict.fromkeys((value, value.replace("\r\n", "\n"), _WRITTEN_BREAK.sub("\n", value)))
-    return next((stop for each in readings if (stop := _match(data, at, each)) >= 0), -1)
+type Reading = tuple[tuple[re.Pattern[bytes], ...], ...]
+"""For each character of a secret the ways to write it."""
 
 
-def _match(data: bytes, at: int, value: str) -> int:
+def readings(value: str) -> tuple[Reading, ...]:
+    """A secret as it is kept, and with its line breaks as they may be shown. Who remembers it holds the secret."""
+    texts = dict.fromkeys((value, value.replace("\r\n", "\n"), _WRITTEN_BREAK.sub("\n", value)))
+    return tuple(tuple(ways(character) for character in _RUNS.sub(r"\1", text)) for text in texts)
+
+
+def match(data: bytes, at: int, secret: tuple[Reading, ...]) -> int:
+    """Where a secret ends that begins at a place of a text, in whatever form, wrapped or not; -1 if it does not stand there."""
+    for reading in secret:
+        if (stop := _match(data, at, reading)) >= 0:
+            return stop
+    return -1
+
+
+def _match(data: bytes, at: int, reading: Reading) -> int:
+    """Some texts can be read in two ways, such as a backslash and an n: as written, and as a line break. All are followed."""
     places = {at}
-    for character in _RUNS.sub(r"\1", value):
-        places = {found.end() for place in places for way in ways(character) if (found := way.match(data, place))}
+    for character in reading:
+        places = {found.end() for place in places for way in character if (found := way.match(data, place))}
         if not places:
             return -1
     return max(places)
