@@ -152,8 +152,9 @@ class Finder:
             return None
         if before:
             whole, least = self._read(number), max(0, at - 16 * core.before - 79)
-            # mostly no shorter than verbatim; but a wrap may be shorter than what it stands for
-            for start in (*range(exactly, least - 1, -1), *range(at - 1, max(exactly, least - 1), -1)):
+            starts = [found.start() for found in spellings.beginning(value[0]).finditer(data, least, at)]
+            # mostly no shorter than verbatim, so these first; but a wrap may be shorter than what it stands for
+            for start in sorted(starts, key=lambda start: (start > exactly, -start)):
                 stop = spellings.match(data, start, whole)
                 if stop > at:
                     return Hit(_with_backslashes(data, start, value), stop, number)

@@ -220,6 +220,12 @@ def ways(character: str) -> tuple[re.Pattern[bytes], ...]:
     return tuple(re.compile(each) for each in patterns)
 
 
+@lru_cache(maxsize=4096)
+def beginning(character: str) -> re.Pattern[bytes]:
+    """The bytes with which any form of a character begins: itself, an escape, or a wrap before it."""
+    return re.compile(rb"[%b\\%%&'\"+ \t\r\n]" % re.escape(character.encode("utf-8", "surrogatepass")[:1]))
+
+
 def _raw(character: str) -> bytes:
     written = re.escape(character.encode("utf-8", "surrogatepass"))
     return written if _PLAIN.fullmatch(written) or character == "\\" else rb"(?:\\" + _ONE + rb"?){0,16}" + written

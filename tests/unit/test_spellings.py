@@ -14,6 +14,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
+from journal import spellings
 from journal.masking import Masked, Masker, Secret
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -352,6 +353,30 @@ def test_a_secret_is_found_far_behind_the_zeros_at_which_a_dump_begins(how: Call
         file = bytes(chance.choices(b"abcdefghij klmnop", k=at)) + LONG.encode() + b"and so on " * 3_000
 
         assert "[hidden:TOKEN]" in masked(LONG, how(file, chance)), at
+
+
+@pytest.mark.parametrize("before", ["", "\n", "\r\n  ", "\\\n", "\\n", "%0A", " \n", "\t\n"])
+def test_no_form_of_a_character_begins_with_anything_else(before: str) -> None:
+    seen = 0
+    for character in string.printable + "é漢😀":
+        code, data = ord(character), character.encode()
+        octal, hexadecimal, percent = ("".join(form % byte for byte in data) for form in ("\\%03o", "\\x%02x", "%%%02X"))
+        numbered = [f"&#{code};", f"&#x{code:x};", f"&amp;#{code};", json.dumps(character)[1:-1], all_unicode(character)]
+        named = [
+            character,
+            html.escape(character),
+            shlex.quote(character)[1:-1],
+            repr(character)[1:-1],
+            quote_plus(character),
+            "\\" + character,
+        ]
+        for form in [octal, hexadecimal, percent, quote(percent), *numbered, *named]:
+            text = (before + form).encode()
+            if any(way.match(text) for way in spellings.ways(character)):
+                seen += 1
+                assert spellings.beginning(character).match(text), (character, text)
+
+    assert seen > 900
 
 
 def test_a_key_of_many_lines_is_found_whole_wrapped_and_encoded() -> None:
