@@ -280,8 +280,8 @@ MUTANTS = (
     Mutant(
         "a step counter starts again in the next life",
         "bridge/position.py",
-        "        self.steps, self.paths = dict(reached), dict(paths)\n",
-        "        self.steps, self.paths = {}, dict(paths)\n",
+        "        self.steps, self.tools, self.asked, self.paths = dict(reached), {}, {}, dict(paths)\n",
+        "        self.steps, self.tools, self.asked, self.paths = {}, {}, {}, dict(paths)\n",
         cases=("richest/begin_call.model.asked:2", "richest/begin_call.tool.answered:2"),
     ),
     Mutant(
