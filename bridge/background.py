@@ -1,11 +1,11 @@
 """Background inference of a turn: recorded beside its steps, answered from the record after a crash (`journal/background.py`).
 
-It runs beside the loop and must never hold it up, change its order or fail it: what cannot be recorded is asked unrecorded.
+It runs beside the loop and must never change its order or fail it, nor hold it up for longer than a step does: what cannot be
+recorded is asked unrecorded.
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from concurrent.futures import Future
 from dataclasses import replace
@@ -78,13 +78,13 @@ def _question(data: dict[str, Any]) -> list[str]:
 
 
 async def _patient[T](submit: Any, *values: Any) -> T | None:
-    """The commit's answer, without holding the loop; None where the journal says no or does not answer in time.
+    """The commit's answer; None where the journal says no or does not answer in time.
 
     A thread of its own costs more than to mask and encode what is not large.
     """
     try:
         future: Future[T] = await waiting.apart(submit) if waiting.is_large(*values) else submit()
-        return await asyncio.wait_for(asyncio.wrap_future(future), _PATIENCE_S)
+        return await waiting.answered(future, _PATIENCE_S)
     except (JournalError, TimeoutError):
         return None
 

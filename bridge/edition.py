@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 
 from . import anchor, paths
+from .unread import files
 
 VERSION = "0.1.0"
 RESTART = "Agent Zero must restart before new work is recorded: the plugin's files changed after they were loaded."
@@ -18,8 +19,9 @@ def code_digest() -> str:
     """Digest of the plugin's own Python files on disk: tells a half updated plugin."""
     total = hashlib.sha256()
     for folder in ("journal", "bridge", "overrides"):
-        for path in sorted((paths.ROOT / folder).rglob("*.py")):
-            total.update(path.read_bytes())
+        for path in sorted(files.below(f"{paths.ROOT}/{folder}")):
+            if path.endswith(".py"):
+                total.update(f"{path.removeprefix(str(paths.ROOT))} {files.digest(path)}\n".encode("utf-8", "surrogateescape"))
     return total.hexdigest()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..journal import asking
@@ -13,7 +14,7 @@ from . import notify, paths, suspension
 if TYPE_CHECKING:
     from .activation import Activation
 
-_LOOK_S = 0.25
+_LOOK_S = 0.5
 BY = "the command line"
 
 
@@ -25,18 +26,18 @@ def start(active: Activation) -> None:
 
 def _watch(active: Activation) -> None:
     question: Question | None = None
+    folder = paths.data_folder()
     while not active.closed:
         try:
-            question = _look(active, question)
+            question = _look(active, folder, question)
         except Exception as error:  # a full disk, a folder that is gone: the one who asks hears nothing, the server goes on
             notify.write(f"A question of the command line was not answered: {type(error).__name__}.")
             question = None
         time.sleep(_LOOK_S)
 
 
-def _look(active: Activation, before: Question | None) -> Question | None:
+def _look(active: Activation, folder: Path, before: Question | None) -> Question | None:
     """Do what is asked now; else say how far the last thing is. Answers with what is still to be said something about."""
-    folder = paths.data_folder()
     question = asking.take(folder) or before
     if question is None:
         return None

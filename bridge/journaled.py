@@ -108,8 +108,8 @@ class Journaled:
 
     @staticmethod
     def is_own_file(path: str) -> bool:
-        """Whether the journal writes it: its folder, and where else it is remembered how far it has come."""
-        return anchor.active() is not None and path.startswith(_own_files())
+        """Whether the journal writes it: its folder with all in it, and where else it is remembered how far it has come."""
+        return anchor.active() is not None and f"{path}/".startswith(_own_files())
 
     @staticmethod
     def server_made() -> None:

@@ -86,6 +86,13 @@ async def apart[T](submit: Callable[[], Future[T]]) -> Future[T]:
     return await asyncio.wrap_future(submitted)
 
 
+async def answered[T](future: Future[T], seconds: float) -> T:
+    """The commit's answer, without a word about it: at once or a little later, then so long by awaiting. Raises TimeoutError."""
+    if (answer := _quick(future)) is not _PENDING:
+        return cast(T, answer)
+    return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
+
+
 async def durable[T](submit: Callable[[], Future[T]], parked: Callable[[str | None], None], *, large: bool = False) -> T:
     """Submit until it is committed; `parked` hears why a wait is long, and None when it ends.
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ..journal.accepted import digest
 from ..journal.errors import JournalError
 from . import notify, paths
+from .unread import files
 
 if TYPE_CHECKING:
     from .activation import Activation
 
 _ROOMS = ("journal", "bridge", "overrides", "extensions", "api", "tools", "prompts", "webui")
-_AT_THE_TOP = ("*.py", "*.yaml", "UPSTREAM.json")
+_AT_THE_TOP = (".py", ".yaml", "/UPSTREAM.json")
 PLUGIN, HOST, JOURNAL = "plugin", "host", "journal"
 TOUCHED = "journal.db"
 
@@ -25,9 +25,10 @@ Fingerprint = dict[str, str]
 
 def own_files() -> Fingerprint:
     """Every file of the plugin that is code, page or pin, with its digest. What is written at run time is not among them."""
-    found = [path for room in _ROOMS for path in (paths.ROOT / room).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
-    found += [path for pattern in _AT_THE_TOP for path in paths.ROOT.glob(pattern)]
-    return {path.relative_to(paths.ROOT).as_posix(): digest(path) for path in found}
+    root = f"{paths.ROOT}/"
+    found = [path for room in _ROOMS for path in files.below(root + room)]
+    found += [path for path in files.directly_in(str(paths.ROOT)) if path.endswith(_AT_THE_TOP)]
+    return {path.removeprefix(root): files.digest(path) for path in found}
 
 
 def pinned_files(label: str) -> Fingerprint:
@@ -39,10 +40,10 @@ def pinned_files(label: str) -> Fingerprint:
 
 def look(active: Activation) -> None:
     """Compare with what was there at the activation; what is new is written down and said once."""
-    now = own_files()
+    now, root = own_files(), paths.host_root()
     found = {
         PLUGIN: sorted(name for name in now.keys() | active.own_files.keys() if now.get(name) != active.own_files.get(name)),
-        HOST: sorted(name for name, pin in active.pinned_files.items() if digest(paths.host_root() / name) != pin),
+        HOST: sorted(name for name, pin in active.pinned_files.items() if files.digest(f"{root}/{name}") != pin),
         JOURNAL: [TOUCHED] if active.journal.touched else [],
     }
     fresh = {where: [name for name in names if name not in active.changed[where]] for where, names in found.items()}
