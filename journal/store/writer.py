@@ -94,7 +94,7 @@ class Writer:
         What is in no hurry waits a little for company.
         """
         patience = _BREATH_SECONDS
-        while not self._rings(patience):
+        while not self._jobs and not self._rings(patience):  # what a full batch left behind has rung already
             self._look_after()
             patience = _IDLE_SECONDS
         while self._jobs and not self._is_wanted() and self._rings(_UNHURRIED_SECONDS):

@@ -157,6 +157,12 @@ class StoreContract:
         assert last.result(0) == 1
         assert has(open_store(), "last")
 
+    def test_what_is_in_no_hurry_is_written_also_where_one_commit_does_not_hold_it(self, store: Store) -> None:
+        gate = Gate(store)
+        futures = [store.submit(put(f"{number}"), unhurried=True) for number in range(600)]
+        gate.open()
+        assert [future.result(30) for future in futures] == [1] * 600
+
     def test_what_is_in_no_hurry_keeps_its_place_among_the_others(self, store: Store) -> None:
         seen: list[int] = []
         futures = [store.submit(lambda tx, number=number: seen.append(number), unhurried=number % 3 > 0) for number in range(100)]
