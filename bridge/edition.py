@@ -16,12 +16,14 @@ RESTART = "Agent Zero must restart before new work is recorded: the plugin's fil
 
 
 def code_digest() -> str:
-    """Digest of the plugin's own Python files on disk: tells a half updated plugin."""
+    """Digest of the plugin's own Python files on disk: tells a half updated plugin. Raises OSError where one cannot be read."""
     total = hashlib.sha256()
     for folder in ("journal", "bridge", "overrides"):
         for path in sorted(files.below(f"{paths.ROOT}/{folder}")):
             if path.endswith(".py"):
-                total.update(f"{path.removeprefix(str(paths.ROOT))} {files.digest(path)}\n".encode("utf-8", "surrogateescape"))
+                if not (found := files.digest(path)):
+                    raise OSError(f"{path} cannot be read.")  # no other code than before: nothing is known of it
+                total.update(f"{path.removeprefix(str(paths.ROOT))} {found}\n".encode("utf-8", "surrogateescape"))
     return total.hexdigest()
 
 

@@ -46,7 +46,7 @@ class Unread:
         if known is not None:
             return known
         found = digest(Path(path))  # read after the stamp: what changes in between has another one next time
-        _remember(self._digests, path, stamp, found)
+        _remember(self._digests, path, stamp if found else None, found)  # what could not be read just now may be in a moment
         return found
 
     def below(self, folder: str) -> Iterator[str]:
@@ -60,7 +60,7 @@ class Unread:
         yield from _regular(self._entries(folder)[0])
 
     def _entries(self, folder: str) -> tuple[list[str], list[str]]:
-        """What lies in a folder: names that are no folder, and folders. A link to a folder is none."""
+        """What lies in a folder: names that are no folder, and folders. A link to a folder is none. Raises OSError if that is not known."""
         stamp = _stamp(folder)
         known = _still(self._folders, folder, stamp)
         if known is not None:
@@ -74,7 +74,7 @@ class Unread:
                         names.append(entry.path)
                     elif entry.name != "__pycache__":
                         folders.append(entry.path)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             return [], []
         _remember(self._folders, folder, stamp, (names, folders))
         return names, folders

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from usr.plugins.durable_execution.bridge import unread
+from usr.plugins.durable_execution.bridge import edition, paths, unread
 from usr.plugins.durable_execution.bridge.unread import Unread
 
 
@@ -92,6 +94,40 @@ def test_a_file_that_is_gone_has_no_digest_and_a_new_one_its_own(file: Path, rea
     assert files.digest(str(file)) == ""
     file.write_bytes(b"two")
     assert files.digest(str(file)) == sha(b"two")
+
+
+@contextmanager
+def too_many_open_files() -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_what_could_not_be_read_for_a_moment_is_read_the_next_time(file: Path, read: list[str]) -> None:
+    files = Unread()
+    with too_many_open_files():
+        assert files.digest(str(file)) == ""
+        with pytest.raises(OSError, match="Too many open files"):
+            list(files.directly_in(str(file.parent)))
+
+    assert files.digest(str(file)) == sha(b"one")
+    assert list(files.directly_in(str(file.parent))) == [str(file)]
+
+
+def test_code_that_cannot_be_read_is_not_taken_for_other_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unread, "SETTLED_MS", 0)
+    fresh = Unread()
+    monkeypatch.setattr(edition, "files", fresh)
+    for folder in ("journal", "bridge", "overrides"):
+        assert list(fresh.below(f"{paths.ROOT}/{folder}"))
+
+    with too_many_open_files(), pytest.raises(OSError, match="cannot be read"):
+        edition.code_digest()
+
+    assert edition.code_digest() == edition.CODE
 
 
 def test_files_are_found_at_every_depth_and_what_comes_and_goes_is_seen(tmp_path: Path, read: list[str]) -> None:
