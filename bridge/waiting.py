@@ -90,7 +90,12 @@ async def answered[T](future: Future[T], seconds: float) -> T:
     """The commit's answer, without a word about it: at once or a little later, then so long by awaiting. Raises TimeoutError."""
     if (answer := _quick(future)) is not _PENDING:
         return cast(T, answer)
-    return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
+    try:
+        return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
+    except TimeoutError:
+        if future.done() and not future.cancelled():
+            return future.result()  # it came in time; the loop was held up by others
+        raise
 
 
 async def durable[T](submit: Callable[[], Future[T]], parked: Callable[[str | None], None], *, large: bool = False) -> T:
