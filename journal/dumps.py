@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from .spellings import DIGITS
 
-SIGN = b"0000"  # a dump begins at offset zero, or shows that it does not with leading zeros
 _LINE = re.compile(rb"\n[ \t]*+[0-9a-fA-F]{4,16}+:?[ \t]++(?:- )?((?:(?:[0-9a-fA-F]{2}){1,4}(?:[ \t]{1,2}|-|(?=[\r\n]|\Z)))+).*")
 _WORD = re.compile(rb"(?<![0-9a-fA-F])([0-9a-fA-F]{2})([0-9a-fA-F]{2})(?![0-9a-fA-F])")
 _MOST_DIGITS = 32  # sixteen bytes a line; what follows is their text, which may look like digits

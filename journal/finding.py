@@ -15,7 +15,6 @@ from .spellings import DECIMALS, DENSE, DIGITS, RARE, Base64, Core
 
 SHORTEST = 8
 _CHUNK = 128 * 1024  # what fits into a processor's cache is searched several times faster
-_NEAR = 512  # holds a whole line of a dump, wherever it begins
 
 
 class Hit(NamedTuple):
@@ -65,16 +64,14 @@ class Finder:
         if size <= self._chunk:
             return self._in_part(data, first=True, last=True)
         hits: list[Hit] = []
-        in_dump = False
         for start in range(0, size - self._overlap, self._chunk - self._overlap):
             part = data[start : start + self._chunk]
-            found = self._in_part(part, first=start == 0, last=start + self._chunk >= size, in_dump=in_dump)
-            in_dump = dumps.may_be_in(part[-_NEAR:])
+            found = self._in_part(part, first=start == 0, last=start + self._chunk >= size)
             hits += [hit._replace(start=hit.start + start, stop=hit.stop + start) for hit in found]
         return hits
 
-    def _in_part(self, data: bytes, *, first: bool, last: bool, in_dump: bool = False) -> list[Hit]:
-        """`first`, `last`: the text begins and ends here, where something may have been cut off. `in_dump`: a dump goes on here."""
+    def _in_part(self, data: bytes, *, first: bool, last: bool) -> list[Hit]:
+        """`first`, `last`: the text begins and ends here, where something may have been cut off."""
         text = data.decode("latin-1")  # one character for each byte: what is short is found faster in a text
         flat = spellings.unbroken(data, text)
         if flat is data:
@@ -83,8 +80,6 @@ class Finder:
             hits = self._condensed(data, flat, flat.decode("latin-1"), first, last)
             if any(sign in text for sign in self._misread) or (self._has_lines and spellings.has_percent_break(data, text)):
                 hits += self._condensed(data, data, text, first, last)
-        if in_dump:
-            hits += self._in_dump(data)
         for number in self._without_core:
             if self._data[number][:1] in data or "\\" in text or "%" in text or "&" in text:
                 hits += self._from_first_character(data, number)
@@ -109,12 +104,9 @@ class Finder:
             if left_digits := [needle for needle in left_digits if needle.text in view]:
                 hits += _in_digits(numbered, view, left_digits)
         hits += [Hit(*place) for place in self._digit_pieces.at_ends_of_view(numbered, DIGITS, first, last)]
-        if decimals.find(dumps.SIGN) >= 0 and dumps.may_be_in(data) and dumps.SIGN in DIGITS.of(numbered):
-            hits += self._in_dump(data)
+        if decimals and dumps.may_be_in(data):
+            hits += [Hit(*place) for place in dumps.find(data, [(needle.text.encode(), needle.sign) for needle in self._digits.needles])]
         return hits
-
-    def _in_dump(self, data: bytes) -> list[Hit]:
-        return [Hit(*place) for place in dumps.find(data, [(needle.text.encode(), needle.sign) for needle in self._digits.needles])]
 
     # -- verbatim, escaped, base64 ------------------------------------------------------------------
 

@@ -355,6 +355,14 @@ def test_a_secret_is_found_far_behind_the_zeros_at_which_a_dump_begins(how: Call
         assert "[hidden:TOKEN]" in masked(LONG, how(file, chance)), at
 
 
+@pytest.mark.parametrize("how", [xxd, hexdump_c, hexdump_words])
+def test_a_secret_is_found_in_a_few_lines_from_the_middle_of_a_dump(how: Callable[[bytes, random.Random], str]) -> None:
+    chance = random.Random("tail")
+    file = bytes(chance.choices(b"abcdefghij klmnop", k=100_000)) + LONG.encode() + b"and so on " * 20
+
+    assert "[hidden:TOKEN]" in masked(LONG, "".join(how(file, chance).splitlines(keepends=True)[-30:]))
+
+
 @pytest.mark.parametrize("before", ["", "\n", "\r\n  ", "\\\n", "\\n", "%0A", " \n", "\t\n"])
 def test_no_form_of_a_character_begins_with_anything_else(before: str) -> None:
     seen = 0
