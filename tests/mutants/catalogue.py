@@ -770,6 +770,20 @@ MUTANTS = (
         (STORE + "::TestSqliteStore::test_what_is_in_no_hurry_is_written_without_company_and_at_the_end",),
     ),
     Mutant(
+        "what a full commit left behind waits for the next to ring",
+        "journal/store/writer.py",
+        "        while not self._jobs and not self._rings(patience):",
+        "        while not self._rings(patience):",
+        (STORE + "::TestSqliteStore::test_what_is_in_no_hurry_is_written_also_where_one_commit_does_not_hold_it",),
+    ),
+    Mutant(
+        "what could not be read for a moment is remembered",
+        "bridge/unread.py",
+        "path, stamp if found else None, found)",
+        "path, stamp, found)",
+        ("tests/unit/test_unread.py::test_what_could_not_be_read_for_a_moment_is_read_the_next_time",),
+    ),
+    Mutant(
         "what is in no hurry overtakes what came before it",
         "journal/store/writer.py",
         "            self._jobs.extend(jobs)\n",
