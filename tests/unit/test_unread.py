@@ -148,4 +148,9 @@ def test_files_are_found_at_every_depth_and_what_comes_and_goes_is_seen(tmp_path
     (tmp_path / "in/deeper/b").unlink()
     (tmp_path / "later").write_text("")
     assert found() == ["in/a", "in/link", "in/nowhere"]
+    before = (tmp_path / "in").stat().st_ctime_ns
+    while (tmp_path / "in").stat().st_ctime_ns == before:  # the file system's clock ticks slowly
+        (tmp_path / "in/new").unlink(missing_ok=True)
+        (tmp_path / "in/new").write_text("")
+    assert found() == ["in/a", "in/link", "in/new", "in/nowhere"]
     assert list(files.below(str(tmp_path / "none"))) == []
