@@ -110,6 +110,7 @@ class Position:
     def stand_at(self, reached: Mapping[str, int], paths: Mapping[int, str]) -> None:
         """The chat was made anew from a resume point: its agents stand where they stood there, whatever came after it."""
         self.steps, self.tools, self.asked, self.paths = dict(reached), {}, {}, dict(paths)
+        self.open_tools, self.last_said = {}, {}
 
     def stand_at_start(self) -> None:
         """What has no resume point is done from its first step again: its calls stand at the places that they had."""

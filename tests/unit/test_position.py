@@ -139,6 +139,7 @@ def test_a_resume_point_leaves_nothing_of_what_was_counted_after_it() -> None:
     position.ascend(0)
     asks(position, "A0", 3)
     position.begin_tool_call("A0")
+    position.open_tools[0], position.last_said[0] = OpenTool(tool=None), "said"
 
     position.stand_at({"A0": 1, "A0.1:0": 2}, {0: "A0", 1: "A0.1:0"})
 
