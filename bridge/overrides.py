@@ -1,6 +1,6 @@
 """Reads `overrides/**.py` and pairs each function with the host function it wraps.
 
-An override file mirrors the host file's path. It is parsed and compiled, never
+An override file mirrors the host file's path, and a class in it a class of the host's. It is parsed and compiled, never
 imported, and each of its functions takes the original first: it wraps, it does not
 replace. What it may use of us is passed in as the name `journaled`. What wraps a part of the
 host's own plugins comes late: the host loads those when it needs them, or never.
@@ -27,7 +27,7 @@ class OverrideMismatch(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """One function of an override file and the host attribute it wraps."""
+    """One function of an override file and the host attribute it wraps; that of a class is named `Class.function`."""
 
     module: str
     name: str
@@ -47,12 +47,15 @@ def read(folder: Path, journaled: Any) -> Iterator[Override]:
     for path in sorted(folder.rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         tree = ast.parse(source, str(path))
-        names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
         space: dict[str, Any] = {"__name__": f"durable_overrides.{path.stem}", "journaled": journaled}
         exec(compile(tree, str(path), "exec"), space)
         module = ".".join(path.relative_to(folder).with_suffix("").parts)
-        for name in names:
-            yield Override(module, name, space[name])
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield Override(module, node.name, space[node.name])
+            elif isinstance(node, ast.ClassDef):
+                functions = {name: each for name, each in vars(space[node.name]).items() if inspect.isfunction(each)}
+                yield from (Override(module, f"{node.name}.{name}", each) for name, each in functions.items())
 
 
 def install(folder: Path, journaled: Any, undo: UndoLog) -> list[Override]:
@@ -85,12 +88,14 @@ def install_late(late: list[Override], undo: UndoLog, is_reviewed: Callable[[str
     return wrong
 
 
-def _swap(owner: Any, override: Override, undo: UndoLog) -> None:
-    if undo.holds(owner, override.name):
+def _swap(module: Any, override: Override, undo: UndoLog) -> None:
+    *inside, name = override.name.split(".")
+    owner = vars(module)[inside[0]] if inside else module
+    if undo.holds(owner, name):
         return  # our wrapper is still there, it looks up what is in force
-    original = vars(owner)[override.name]
+    original = vars(owner)[name]
     _check(override, original)
-    undo.swap(owner, override.name, _wrapper(override, original), override.target)
+    undo.swap(owner, name, _wrapper(override, original), override.target)
 
 
 def _wrapper(override: Override, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -132,7 +132,7 @@ def test_off_puts_back_the_very_objects_that_were_there(tmp_path, model):
             "helpers.message_queue.send_message",
             "helpers.process.reload",
             "helpers.process.set_server",
-            "helpers.watchdog._is_same_or_nested",
+            "helpers.watchdog._DispatchHandler.dispatch",
             "models._is_transient_litellm_error",
             "plugins._email_integration.helpers.handler.send_email_reply",
             "plugins._email_integration.helpers.smtp_client.format_error",

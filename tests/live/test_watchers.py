@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from .client import Client
 from .host import HERE, LiveHost
 from .model import ScriptedModel, say
 
 INJECT = HERE / "inject" / "watcher.py"
+LOCKS = HERE / "inject" / "watcher_locks.py"
 
 
 def test_what_the_journal_writes_is_no_change_for_the_hosts_watchers(host: LiveHost, client: Client, model: ScriptedModel) -> None:
@@ -30,3 +33,19 @@ def test_what_the_journal_writes_is_no_change_for_the_hosts_watchers(host: LiveH
     assert host.journal.with_name("journal.db-wal").stat().st_mtime_ns > written
     journal = [str(host.data), str(host.home / "usr" / f"{host.data.name}.head")]
     assert [path for path in told(before) if path.startswith(tuple(journal))] == []
+
+
+def test_what_the_journal_writes_cannot_stop_the_host_while_it_begins_to_watch(host: LiveHost, client: Client) -> None:
+    """The host takes two locks there, and its watchers' thread takes the same two the other way round."""
+    asked, answer = host.folder / "asked", host.folder / "answer"
+    host.restart(inject=LOCKS, env={"LIVE_ASKED": str(asked), "LIVE_ANSWER": str(answer)})
+    client.new_chat()
+
+    def written(file: Path) -> str:
+        answer.unlink(missing_ok=True)
+        asked.with_suffix(".new").write_text(str(file), encoding="utf-8")
+        asked.with_suffix(".new").rename(asked)
+        return str(client.wait("an answer about the locks", lambda: answer.exists() and answer.read_text(encoding="utf-8")))
+
+    assert written(host.home / "usr" / "somebody.txt") == "taken"
+    assert written(host.data / "somebody.txt") == "free"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from helpers import files, plugins
 from helpers.print_style import PrintStyle
@@ -21,16 +23,25 @@ def _watch() -> None:
     while not wait.wait(WATCH_SECONDS):
         seen = _look()
         root = Path(files.get_abs_path(files.USER_DIR, files.PLUGINS_DIR))
-        changed = [path for path in {*seen, *known} if seen.get(path) != known.get(path) and _is_same_or_nested(str(path), str(root))]
-        known = seen
+        handler = _DispatchHandler()
+        for path in {*seen, *known}:
+            if seen.get(path) != known.get(path):
+                handler.dispatch(SimpleNamespace(src_path=str(path), dest_path=""))
+        known, changed = seen, handler.changed
         if changed:
             names = sorted({path.relative_to(root).parts[0] for path in changed})
             PrintStyle.debug("Plugin files changed:", names)
             plugins.after_plugin_change(names, python_change=any(path.suffix == ".py" for path in changed))
 
 
-def _is_same_or_nested(path: str, root: str) -> bool:
-    return path == root or path.startswith(root + os.sep)
+class _DispatchHandler:
+    """Hears of one change after another."""
+
+    def __init__(self) -> None:
+        self.changed: list[Path] = []
+
+    def dispatch(self, event: Any) -> None:
+        self.changed.append(Path(event.src_path))
 
 
 def _look() -> dict[Path, int]:
