@@ -763,6 +763,13 @@ MUTANTS = (
         (STORE + "::test_a_full_journal_saves_in_the_room_that_was_kept",),
     ),
     Mutant(
+        "a file that leaves the journal's folder is not heard of",
+        "overrides/helpers/watchdog.py",
+        "        if not all(own(path)",
+        "        if not any(own(path)",
+        ("tests/unit/test_watchers.py",),
+    ),
+    Mutant(
         "what is in no hurry waits for ever",
         "journal/store/writer.py",
         "        while self._jobs and not self._is_wanted() and self._rings(_UNHURRIED_SECONDS):\n            pass\n",

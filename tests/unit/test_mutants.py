@@ -24,7 +24,8 @@ def test_a_fault_fits_the_code_and_still_is_code(mutant: Mutant) -> None:
     for old, new in mutant.changes:
         text = text.replace(old, new)
     if mutant.file.endswith(".py"):
-        assert sorted(_unknown_names(text)) == [], "a NameError would be noticed in place of the fault"
+        passed_in = {"journaled"} if mutant.file.startswith("overrides/") else set()
+        assert sorted(_unknown_names(text) - passed_in) == [], "a NameError would be noticed in place of the fault"
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
