@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -132,15 +133,21 @@ def in_own_thread(journal: Journal) -> None:
     store = journal._store
     assert isinstance(store, SqliteStore)
 
-    writer = store._writer
+    writer, resting = store._writer, threading.Event()
+
+    def rest() -> None:
+        resting.set()
+        writer._closing.wait()
 
     def put(jobs: list[Any]) -> None:
         writer._jobs.extend(jobs)
         writer._commit(writer._gather())
         writer._merge()
 
+    writer._wait = rest  # type: ignore[method-assign]  # the thread that waits must not touch what this one uses
+    writer._bell.put(None)
+    resting.wait()
     writer.put = put  # type: ignore[method-assign]
-    writer._look_after = lambda: None  # type: ignore[method-assign]  # the thread that waits must not touch what this one uses
 
 
 def ways(folder: Path, way: str) -> Callable[[], None]:

@@ -57,6 +57,7 @@ class Activation:
     unprotected: set[str] = field(default_factory=set)
     changed: dict[str, list[str]] = field(default_factory=lambda: {"plugin": [], "host": [], "journal": []})
     store_problem: str | None = None
+    is_host_up: bool = False  # it has begun to watch its files, which work beside it can stop for good
     closed: bool = False
     suspension: Suspension | None = None  # everything is put aside for a restart, no step begins
     careful: bool = False  # a process ended during recovery: runs go on one at a time

@@ -179,6 +179,7 @@ def host_up(data: dict[str, Any]) -> None:
     holder = anchor.holder()
     ready, holder.ready = holder.ready, []
     if active is not None:
+        active.is_host_up = True
         active.by_clock.set(False)
         launching.start(active, ready, partial(jobs.resume_all, active))
 

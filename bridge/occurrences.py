@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _THREAD = "TaskScheduler"
 _AGAIN_S = 0.5
+_START_S = 60.0
 CANCELLED = "The scheduled task was cancelled while it ran. What it did so far is recorded."
 RUN_BEFORE = "This occurrence of the task was already taken in. It was not started again."
 NOT_RECORDED = "The scheduled task was not started: it could not be recorded."
@@ -158,6 +159,14 @@ async def monologue_start(active: Activation, data: dict[str, Any]) -> None:
     session = binding.session
     if session.chat_id == agent.context.id and session.handle is not None and session.handle is asyncio.current_task():
         data["_durable_closes"] = binding
+        await _until_host_is_up(active)
+
+
+async def _until_host_is_up(active: Activation) -> None:
+    """A task may be due at the start. It is taken in, and works as soon as a resumed run may (`launching.py` says why not before)."""
+    deadline = time.monotonic() + _START_S
+    while not (active.is_host_up or active.live or active.closed) and time.monotonic() < deadline:
+        await asyncio.sleep(_AGAIN_S)
 
 
 async def _run_elsewhere(agent: Any, data: dict[str, Any]) -> bool:
