@@ -1,7 +1,6 @@
 """Background inference of a turn: recorded beside its steps, answered from the record after a crash (`journal/background.py`).
 
-It runs beside the loop and must never change its order or fail it, nor hold it up for longer than a step does: what cannot be
-recorded is asked unrecorded.
+It runs beside the loop and must never hold it up, change its order or fail it: what cannot be recorded is asked unrecorded.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ def _question(data: dict[str, Any]) -> list[str]:
 
 
 async def _patient[T](submit: Any, *values: Any) -> T | None:
-    """The commit's answer; None where the journal says no or does not answer in time.
+    """The commit's answer, without holding the loop; None where the journal says no or does not answer in time.
 
     A thread of its own costs more than to mask and encode what is not large.
     """

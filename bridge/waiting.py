@@ -87,9 +87,7 @@ async def apart[T](submit: Callable[[], Future[T]]) -> Future[T]:
 
 
 async def answered[T](future: Future[T], seconds: float) -> T:
-    """The commit's answer, without a word about it: at once or a little later, then so long by awaiting. Raises TimeoutError."""
-    if (answer := _quick(future)) is not _PENDING:
-        return cast(T, answer)
+    """The commit's answer, without a word about it and without holding the loop, for so long. Raises TimeoutError."""
     try:
         return await asyncio.wait_for(asyncio.wrap_future(future), seconds)
     except TimeoutError:
