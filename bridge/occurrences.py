@@ -163,7 +163,7 @@ async def monologue_start(active: Activation, data: dict[str, Any]) -> None:
 
 
 async def _until_host_is_up(active: Activation) -> None:
-    """A task may be due at the start. It is taken in, and works as soon as a resumed run may (`launching.py` says why not before)."""
+    """A task may be due at the start. It is taken in, and works once the host has begun to watch its files (`launching.py` says why)."""
     deadline = time.monotonic() + _START_S
     while not (active.is_host_up or active.live or active.closed) and time.monotonic() < deadline:
         await asyncio.sleep(_AGAIN_S)
