@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from refhost.model import Model, answer, use, with_
+from refhost.model import Model, answer, raw, use, with_
 from refhost.world import World
 from tests.bridge.test_parallel import background, begin, decide, held, tool, wait_children
 from tests.bridge.test_scheduled import ODD, QUICK, WORK, minutes_ago, plan
@@ -281,6 +281,7 @@ recovery.suspend = refused
 def test_a_chat_can_be_deleted_in_the_moment_in_which_its_turn_ends(world: World, model: Model, inside: Any, gate: Path) -> None:
     """The journal has its end already, and this process does not know it yet: there is nothing left to stop."""
     model.script(answer("all done"))
+    model.script(raw("A name", gate="never"), kind="utility")  # the host saves a chat that it has named, a deleted one too
     world.start()
     client = world.client()
     chat = client.create_chat()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from refhost.model import answer, use
+from refhost.model import answer, raw, use
 from tests.support.scenes import Saying, begin_effect, calls, ended, errors, hold_in_effect, script_effect, wait_status
 from tests.support.story import FAULTS, Panel
 
@@ -132,6 +132,7 @@ def test_a_held_chat_that_nobody_touched_while_off_goes_on_after_the_decision(wo
 def test_a_chat_that_never_had_a_file_is_brought_back_by_the_decision(world, model):
     """Killed in its first step, and off at the next start: the host knows nothing of it until a person decides."""
     model.script(answer("late", gate="never"))
+    model.script(raw("A name", gate="never"), kind="utility")  # the host saves a chat when it has found a name for it
     world.start()
     client = world.client()
     chat = client.create_chat()
