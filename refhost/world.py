@@ -50,6 +50,7 @@ class World:
         self.data_folder = self.usr / "plugin_data" / PLUGIN
         self.effects_file = self.folder / "effects.txt"
         self.port = 0
+        self._held: socket.socket | None = None
         self._log = self.folder / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
         (self.usr / "plugins").mkdir(parents=True, exist_ok=True)
@@ -122,7 +123,7 @@ class World:
     ) -> World:
         if self.alive:
             raise RuntimeError("This world is already running.")
-        self.port = port or self.port or _free_port()
+        self.port = port or self.port or self._hold_port()
         program = [str(HERE / "boot.py"), str(self.folder), str(inject)] if inject else [str(self.folder / "run_ui.py")]
         where = ["--dockerized=true"] if dockerized else []
         environment = {**os.environ, "EFFECTS": str(self.effects_file), **(env or {})}
@@ -131,6 +132,13 @@ class World:
         if wait:
             self.wait_ready()
         return self
+
+    def _hold_port(self) -> int:
+        """A free port that stays this world's: between two of its servers nobody else is given it, to listen at or to speak from."""
+        self._held = socket.socket()
+        self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the servers do, who share it with us
+        self._held.bind(("127.0.0.1", 0))
+        return int(self._held.getsockname()[1])
 
     def _launch(self, program: list[str], environment: dict[str, str], log: BinaryIO) -> subprocess.Popen[bytes]:
         """The child process; tests that start very many have a quicker way."""
@@ -160,6 +168,11 @@ class World:
         if self._process and self._process.poll() is None:
             self._process.send_signal(signal.SIGKILL)
             self._process.wait()
+
+    def close(self) -> None:
+        self.kill()
+        if self._held is not None:
+            self._held.close()
 
     def stop(self) -> None:
         if self._process and self._process.poll() is None:
@@ -200,7 +213,7 @@ class World:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self.kill()
+        self.close()
 
     # What it left behind
 
@@ -234,9 +247,3 @@ def _lay(source: Path, target: Path, left_out: set[str] = frozenset()) -> None: 
 
     if source.is_dir():
         shutil.copytree(source, target, ignore=skip, dirs_exist_ok=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -439,3 +440,12 @@ def test_a_file_of_the_caller_runs_in_the_child_before_the_server(world: World, 
     assert world.chat_file(chat) is None
     world.start()
     assert client.context(chat) is None
+
+
+def test_nobody_else_is_given_a_worlds_port_between_two_of_its_servers(world: World) -> None:
+    world.start(wait=False)
+    world.kill()
+
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind(("127.0.0.1", world.port))
+    assert world.start().client().get("api/health").status == 200

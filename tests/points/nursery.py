@@ -78,7 +78,7 @@ class QuickWorld(World):
         return Fork(int(self._nursery.stdout.readline()))
 
     def close(self) -> None:
-        self.kill()
+        super().close()
         if self._nursery is not None and self._nursery.stdin and self._nursery.stdout:
             self._nursery.stdin.close()
             self._nursery.wait()
