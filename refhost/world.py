@@ -151,7 +151,7 @@ class World:
             stderr=subprocess.STDOUT,
         )
 
-    def wait_ready(self, timeout: float = 30) -> World:
+    def wait_ready(self, timeout: float = 60) -> World:
         end = time.monotonic() + timeout
         while time.monotonic() < end:
             if not self.alive:
@@ -184,7 +184,7 @@ class World:
         assert self._process is not None
         self._process.send_signal(number)
 
-    def wait_dead(self, timeout: float | None = 30) -> int:
+    def wait_dead(self, timeout: float | None = 60) -> int:
         """Waits for a server that ends by itself; returns its exit code, which is negative for a signal."""
         if self._process is None:
             raise RuntimeError("This world was never started.")
