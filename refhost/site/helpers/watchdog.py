@@ -15,11 +15,12 @@ WATCH_SECONDS = float(os.environ.get("WATCH_SECONDS", "0.3"))
 
 
 def register_watchdogs() -> None:
-    threading.Thread(target=_watch, daemon=True, name="Watchdog").start()
+    """What changes from this moment on is seen, however late the thread begins."""
+    threading.Thread(target=_watch, args=(_look(),), daemon=True, name="Watchdog").start()
 
 
-def _watch() -> None:
-    wait, known = threading.Event(), _look()
+def _watch(known: dict[Path, int]) -> None:
+    wait = threading.Event()
     while not wait.wait(WATCH_SECONDS):
         seen = _look()
         root = Path(files.get_abs_path(files.USER_DIR, files.PLUGINS_DIR))
@@ -30,8 +31,8 @@ def _watch() -> None:
         known, changed = seen, handler.changed
         if changed:
             names = sorted({path.relative_to(root).parts[0] for path in changed})
-            PrintStyle.debug("Plugin files changed:", names)
             plugins.after_plugin_change(names, python_change=any(path.suffix == ".py" for path in changed))
+            PrintStyle.debug("Plugin files changed:", names)  # last: whoever waits for it knows that it was acted on
 
 
 class _DispatchHandler:
