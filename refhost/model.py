@@ -112,7 +112,7 @@ class Model:
 
     def requests(self, kind: str | None = None) -> list[Request]:
         path = self.folder / "requests.jsonl"
-        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        lines = path.read_text("utf-8").split("\n")[:-1] if path.exists() else []  # what is being written just now is none yet
         found = [Request(**json.loads(line)) for line in lines]
         return [request for request in found if kind in (None, request.kind)]
 
