@@ -111,6 +111,7 @@ def long_chat(world: World, model, turns: int = 3) -> tuple[Client, str]:
     chat = client.create_chat()
     for number in range(turns):
         client.say(chat, f"question {number}")
+    client.wait(lambda: len(compressions(model)) == turns - 1, what="the compression at the end of each turn but the first")
     return client, chat
 
 
