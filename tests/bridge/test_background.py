@@ -8,7 +8,7 @@ from refhost.client import Client
 from refhost.model import answer, raw, use, with_
 from refhost.world import World
 from tests.support.scenes import calls, ended
-from tests.support.story import Panel
+from tests.support.story import FAULTS, Panel
 
 NAME = "A name for it"
 FORGET = """
@@ -85,16 +85,18 @@ def test_a_utility_call_that_a_kill_cut_off_is_dropped_and_neither_holds_nor_rep
     assert [call["kind"] for call in calls(world, chat)] == ["model", "tool", "model", "tool"]
 
 
-def test_a_utility_call_does_not_hold_a_run_that_has_nothing_else_open(world, model):
+def test_a_utility_call_does_not_hold_a_run_that_has_nothing_else_open(world, model, tmp_path):
+    """Killed when the wait is written down."""
     model.script(with_(raw(NAME), gate="never"), kind="utility")
-    model.script(use("wait", seconds=1), answer("all done"))
-    client = world.start().client()
+    model.script(with_(use("wait", seconds=1), gate="go"), answer("all done"))
+    client = world.start(env={"FAULT": "after:begin_call.tool:1", "FAULT_MARK": str(tmp_path / "killed")}, inject=FAULTS).client()
     chat = client.create_chat()
     client.send(chat, "please")
     model.wait_requests(1, "utility")
-    client.wait(lambda: [call["name"] for call in calls(world, chat)][1:] == ["wait"], what="the wait")
+    model.release("go")
+    world.wait_dead()
 
-    world.restart()
+    world.start()
 
     assert ended(world, chat) == "completed"
     assert Panel(world.client()).needs_you() == []
