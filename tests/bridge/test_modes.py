@@ -8,14 +8,14 @@ import pytest
 
 from refhost.model import answer, use
 from tests.support.scenes import begin_effect, calls, ended, script_effect
-from tests.support.story import Panel
+from tests.support.story import FAULTS, Panel
 
 REPORT = "It may have happened and may still be running"
 
 
-def configured(world, **mode):
-    """A started world whose new runs behave like this."""
-    world.start()
+def configured(world, *, moment="", **mode):
+    """A started world whose new runs behave like this; at `moment` it is killed."""
+    world.start(env={"FAULT": moment, "FAULT_MARK": str(world.folder / "killed")} if moment else {}, inject=FAULTS if moment else None)
     reply = world.client().configure(mode)
     assert reply.status == 200, reply.text
     return world.client()
@@ -27,11 +27,11 @@ def reason(world, chat):
 
 def test_mode_ask_waits_for_resume_and_then_goes_on_by_itself(world, model, gate):
     model.script(use("wait", seconds=1), answer("all done"))
-    client = configured(world, on_restart="ask")
+    client = configured(world, moment="after:begin_call.tool:1", on_restart="ask")
     chat = client.create_chat()
     client.send(chat, "please")
-    client.wait(lambda: any(call["name"] == "wait" for call in calls(world, chat)), what="the wait to be written down")
-    world.restart()
+    world.wait_dead()
+    world.start()
     panel = Panel(world.client())
 
     detail = panel.wait_held(chat)
