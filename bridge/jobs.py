@@ -232,6 +232,7 @@ def released(active: Activation, run: Run) -> None:
 
 
 def _go_on(active: Activation, session: Session, run: Run) -> None:
+    launching.let_park(active, session)
     notify.released(session)
     if session.phase is Phase.PARKED and active.suspension is not None:
         task = cut_loose(session)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .activation import Activation
 
 _PORT_S = 300.0
+_LOOK_S = 0.01
 
 
 def start(active: Activation, ready: list[Session], first: Callable[[], None]) -> None:
@@ -194,6 +195,7 @@ def released(active: Activation, run: Run) -> None:
 
 
 def _go_on(active: Activation, session: Session, run: Run) -> None:
+    let_park(active, session)
     notify.released(session)
     if session.phase is Phase.PARKED and active.suspension is not None:
         _leave_parked(session)
@@ -204,6 +206,15 @@ def _go_on(active: Activation, session: Session, run: Run) -> None:
         return
     session.run, session.phase = active.journal.settle(run.run_id, None).result(waiting.PATIENT_S), Phase.READY
     threading.Thread(target=launch, args=(session,), name="durable-launch", daemon=True).start()
+
+
+def let_park(active: Activation, session: Session) -> None:
+    """Decided a moment after it was held: the coroutine may be on its way to where it waits still, and goes on from there."""
+    deadline = time.monotonic() + waiting.PATIENT_S
+    while session.phase is Phase.RUNNING and session.is_at_work() and time.monotonic() < deadline:
+        if active.closed or active.suspension is not None:
+            return
+        time.sleep(_LOOK_S)
 
 
 def may_go_on(active: Activation, session: Session, run: Run) -> bool:

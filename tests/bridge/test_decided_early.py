@@ -1,0 +1,78 @@
+"""A decision that is made while the coroutine is still on its way to where it waits: Recovery shows a hold as soon as it is recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from refhost.model import Model, answer, use
+from refhost.world import World
+from tests.bridge.test_parallel import below, told, tool
+from tests.support.scenes import ended
+from tests.support.story import Panel
+
+BUSY_LOOP = """
+# Another chat keeps the loop busy in the moment between a recorded hold and the wait for its decision.
+import asyncio
+
+from usr.plugins.durable_execution.bridge.session import Session
+
+park = Session._park
+
+
+async def late(self):
+    await asyncio.sleep(1.5)
+    await park(self)
+
+
+Session._park = late
+"""
+
+
+@pytest.fixture
+def busy(world: World, tmp_path: Path) -> World:
+    (world.plugin_folder / "config.json").write_text('{"live_unknown": "hold"}', "utf-8")
+    inject = tmp_path / "busy_loop.py"
+    inject.write_text(BUSY_LOOP, "utf-8")
+    return world.start(inject=inject)
+
+
+def begin(world: World) -> str:
+    client = world.client()
+    chat = client.create_chat()
+    client.send(chat, "please")
+    return chat
+
+
+def decide(world: World) -> None:
+    panel = Panel(world.client())
+    assert panel.decide(panel.wait_held(), "confirmed_completed", "seen outside", result_text="result-of-a").status == 200
+
+
+def test_the_turn_goes_on_and_nobody_is_asked_again(busy: World, model: Model) -> None:
+    model.script(answer("all done"), when="result-of-a", repeat=True)
+    model.script(use("effect", arg="a", before="timeout"), when="please", repeat=True)
+    chat = begin(busy)
+
+    decide(busy)
+
+    assert ended(busy, chat) == "completed"
+    assert busy.effects() == ["start a"]
+    assert len(model.requests("chat")) == 2
+    assert "_durable_execution" not in busy.client().context(chat)
+
+
+@pytest.mark.parametrize("has_chat", [False, True])
+def test_so_does_a_job(busy: World, model: Model, has_chat: bool) -> None:
+    model.script(answer("sub done"), when="result-of-a")
+    model.script(answer("all done"), when="tool_result", repeat=True)
+    model.script(use("effect", arg="a", before="timeout"), when="sub one")
+    model.script(use("parallel", tool_calls=[below("sub one") if has_chat else tool("a", before="timeout")]), when="please")
+    chat = begin(busy)
+
+    decide(busy)
+
+    assert ended(busy, chat) == "completed"
+    assert told(model) == [("success", "sub done" if has_chat else "result-of-a")]
+    assert busy.effects() == ["start a"]
