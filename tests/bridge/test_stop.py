@@ -69,6 +69,7 @@ def test_a_stop_before_the_chat_ever_had_a_file_brings_the_chat_back_with_what_i
     world.wait_dead()
     model.clear()
     model.script(answer("still here"), when="are you there")
+    model.script(raw("A name", gate="never"), kind="utility")  # it would save the chat again when that is deleted
 
     world.start()
 
