@@ -38,7 +38,7 @@ def test_a_held_chat_keeps_the_name_that_it_was_given_in_the_background(world, m
     script_effect(model, gate)
     world.start()
     chat = begin_effect(world)
-    name = world.client().wait(lambda: (world.client().context(chat) or {})["name"], what="the chat to be named")
+    name = world.client().wait(lambda: (world.chat_file(chat) or {}).get("name"), what="the chat to be saved with its name")
 
     world.restart()
 
