@@ -52,6 +52,7 @@ def test_the_switch_refuses_while_a_run_of_the_project_is_at_work(world: World, 
     assert "stays on" in refused["error"]
     gate.touch()
     assert ended(world, chat) == "completed"
+    client.wait_idle(chat)
     assert switch(client, False)["ok"] is True
     client.say(chat, "please")
     assert len([run for run in Panel(client).all_runs() if run["chat_id"] == chat]) == 1
