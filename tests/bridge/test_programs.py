@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 
 from refhost.model import answer, use
-from tests.support.story import Panel
+from tests.support.story import FAULTS, Panel
 
 TEXT = "please do it for me"
 
@@ -97,12 +97,9 @@ def test_a_program_that_is_gone_after_the_restart_is_asked_about_once_and_the_an
 
 def test_nothing_of_a_background_chat_goes_on_by_itself_after_a_restart(world, model):
     model.script(use("wait", seconds=1), answer("all done"))
-    world.start()
-    thread, _ = in_background(world.client())
-    model.wait_requests(1)
-    run_id = only_run(world.client())["run_id"]
-    world.client().wait(lambda: [call for call in Panel(world.client()).run(run_id)["calls"] if call["name"] == "wait"], what="the tool")
-    world.kill()
+    fault = {"FAULT": "after:begin_call.tool:1", "FAULT_MARK": str(world.folder / "mark")}
+    thread, _ = in_background(world.start(env=fault, inject=FAULTS).client())
+    world.wait_dead()
     thread.join()
 
     client = world.start().client()
