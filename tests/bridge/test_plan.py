@@ -299,7 +299,7 @@ def test_a_save_without_a_token_is_refused(plan, world):
     stranger._token = "wrong"
 
     body = {"chat_id": chat, "expected_revision": 1, "value": value("x")}
-    assert stranger._post(API + "document_save", body, 10).status == 403
+    assert stranger._post(API + "document_save", body, 60).status == 403
     assert read(client, chat)["document"]["revision"] == 1
 
 

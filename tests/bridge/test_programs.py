@@ -123,7 +123,7 @@ def test_a_held_run_in_the_living_process_survives_the_cleaning_up_of_its_caller
     run = only_run(client)
 
     client.nudge(run["chat_id"])  # in the middle of the tool: held
-    thread.join(30)
+    thread.join(60)
 
     assert "on hold" in got[0]["response"]
     held = Panel(client).wait_held(run["chat_id"])
@@ -189,7 +189,7 @@ def test_two_equal_requests_at_once_are_one_turn(world, model, gate, scripted):
     client.wait(lambda: world.effects() == ["start a"], what="the effect to start")
     gate.touch()
     for sender in senders:
-        sender.join(30)
+        sender.join(60)
 
     assert got[0] == got[1]
     assert world.effects() == ["start a", "end a"]
@@ -207,7 +207,7 @@ def test_a_message_that_is_queued_in_the_turn_of_a_keyed_request_is_no_repeat_of
 
     client.queue(chat, "the queued one")
     gate.touch()
-    sender.join(30)
+    sender.join(60)
 
     client.wait_log(chat, "response", "to the queued one")
     assert len(Panel(client).all_runs()) == 2

@@ -419,7 +419,7 @@ def test_requests_need_the_token_and_errors_are_text(world: World) -> None:
     assert failed.status == 500
     assert "KeyError" in failed.text
     client._token = "wrong"
-    assert client._post("poll", {}, 5).status == 403
+    assert client._post("poll", {}, 60).status == 403
     assert client.ask("poll", {}).status == 200
 
 

@@ -90,7 +90,7 @@ def test_stop_in_a_stream_lets_the_caller_go(world: World, model: Model) -> None
 
     assert stop(world, chat_id=chat).status == 200
 
-    caller.join(20)
+    caller.join(60)
     assert "stopped by a person" in caller.answer
     assert not world.client().running(chat)
 

@@ -211,6 +211,6 @@ def test_the_caller_of_a_turn_gets_its_answer_after_the_trouble(world, model, ga
     with locked(world):
         gate.touch()
         wait_told(world, chat)
-    saying.join(20)
+    saying.join(60)
 
     assert saying.answer == "all done"

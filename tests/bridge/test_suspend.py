@@ -203,7 +203,7 @@ def test_a_signal_with_a_command_running_ends_in_time_and_holds_it(world: World,
 
     world.signal(signal.SIGTERM)
 
-    assert world.wait_dead(15) == -signal.SIGTERM
+    assert world.wait_dead(60) == -signal.SIGTERM
     world.start()
     assert Panel(world.client()).wait_held(chat)["run"]["reason"]["code"] == "outcome_unknown"
     assert world.effects() == ["start a"]
@@ -234,8 +234,8 @@ def test_a_signal_lets_waiting_callers_go(world: World, model: Model) -> None:
 
     world.signal(signal.SIGTERM)
 
-    assert world.wait_dead(20) == -signal.SIGTERM
-    caller.join(20)
+    assert world.wait_dead(60) == -signal.SIGTERM
+    caller.join(60)
     assert "suspended" in caller.answer
 
 
@@ -245,7 +245,7 @@ def test_a_signal_while_the_journal_is_locked_does_not_hang(world: World, model:
 
     with locked(world):
         world.signal(signal.SIGTERM)
-        world.wait_dead(20)
+        world.wait_dead(60)
 
     world.start()
     assert Panel(world.client()).wait_held()["run"]["reason"]["code"] == "model_interrupted"
@@ -275,7 +275,7 @@ def test_switched_off_the_end_of_the_server_is_the_hosts_again(world: World, mod
 
     world.signal(signal.SIGTERM)
 
-    assert world.wait_dead(10) == -signal.SIGTERM
+    assert world.wait_dead(60) == -signal.SIGTERM
 
 
 def test_without_the_plugin_a_signal_loses_the_turn(world: World, model: Model) -> None:

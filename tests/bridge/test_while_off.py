@@ -20,7 +20,7 @@ def test_off_by_hand_in_the_middle_of_a_tool_passes_silently_and_the_call_stays_
     world.toggle_file(False)
     wait_status(world, active=False)
     gate.touch()
-    saying.join(20)
+    saying.join(60)
 
     assert saying.answer == "all done"
     assert errors(world, chat) == []
@@ -166,7 +166,7 @@ def test_off_by_hand_during_a_tool_that_loses_its_connection_the_call_stays_unkn
 
     world.toggle_file(False)
     gate.touch()
-    saying.join(20)
+    saying.join(60)
     client.wait_idle(chat)
     client.toggle(True)
 
