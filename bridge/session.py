@@ -34,6 +34,7 @@ from ..journal.records import (
     Step,
 )
 from . import notify, programs, waiting
+from .points import LastPoint
 from .position import Position
 from .projection import Projector
 from .senders import Sends
@@ -67,6 +68,7 @@ class Session:
     cursor: int = 0
     generation: int = 0
     position: Position = field(default_factory=Position)
+    point: LastPoint = field(default_factory=LastPoint)
     given_back: set[str] = field(default_factory=set)  # paths whose last answer came from its record
     messages: list[Message] = field(default_factory=list)
     sends: Sends = field(default_factory=Sends)  # replies through integrations
@@ -152,6 +154,7 @@ class Session:
         journal = self.activation.journal
 
         def submit() -> Future[Step]:
+            self.point.again_if_lost()
             return journal.begin_call(
                 self.run.run_id,
                 self.run.token,
@@ -306,6 +309,7 @@ class Session:
             self.generation += 1
             self.starting = False
             self.position.open_tools.clear()
+            self.point.forget()
             handle, self.handle = self.handle, None
         if handle is not None and not handle.done():
             with contextlib.suppress(RuntimeError):  # its loop has ended

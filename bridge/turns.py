@@ -198,10 +198,15 @@ async def _checkpoint(active: Activation, session: Session, agent: Any) -> None:
     point = session.projector.project(ctx, session.position.reached(), paths=session.position.paths, answered=answered)
     delivered = messages.delivered(session, ctx)
 
-    def submit() -> Future[int]:
-        return active.journal.checkpoint(session.run.run_id, session.run.token, point, delivered, unhurried=True)
+    def saved(done: Future[int]) -> None:
+        if not done.cancelled() and done.exception() is None:
+            session.projector.stored(point)
+            messages.forget_delivered(session, delivered)
 
-    future = await waiting.apart(submit) if waiting.is_large(point.nodes) else submit()
+    def submit() -> Future[int]:
+        future = active.journal.checkpoint(session.run.run_id, session.run.token, point, delivered, unhurried=True)
+        future.add_done_callback(saved)
+        return future
+
     # queued, not waited for: the next intent stands behind it in the same queue, shares its commit, and proves it
-    future.add_done_callback(lambda done: session.projector.stored(point) if not done.cancelled() and done.exception() is None else None)
-    messages.forget_delivered(session, delivered)
+    session.point.handed_in(submit, await waiting.apart(submit) if waiting.is_large(point.nodes) else submit())

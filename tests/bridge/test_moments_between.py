@@ -13,11 +13,12 @@ import pytest
 
 from refhost.model import Model, answer, raw, use, with_
 from refhost.world import World
+from tests.bridge.test_messages import told
 from tests.bridge.test_parallel import background, begin, decide, held, tool, wait_children
 from tests.bridge.test_scheduled import ODD, QUICK, WORK, minutes_ago, plan
 from tests.bridge.test_scoped_switch import PROJECT, by_hand
 from tests.bridge.test_suspend import TEXT, begin_stream, suspend, wait_suspended
-from tests.support.scenes import ended
+from tests.support.scenes import begin_effect, ended
 from tests.support.story import Panel
 
 MEDDLE = '''
@@ -302,3 +303,48 @@ session.Session.end = late
 
     assert [run["state"] for run in Panel(client).all_runs()] == ["completed"]
     assert world.chat_file(chat) is None
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_message_stands_once_and_at_its_place_although_the_resume_point_that_says_so_could_not_be_written_at_first(
+    world: World, model: Model, inside: Any, gate: Path, killed: bool
+) -> None:
+    """What the step itself writes is tried until the journal takes it, and stands on that resume point."""
+    later = gate.with_name("later")
+    model.script(use("effect", arg="a", gate=str(gate)), use("effect", arg="b", gate=str(later)), answer("all done"), answer("sent again"))
+    world.start()
+    client = world.client()
+    chat = begin_effect(world, TEXT)
+    inside("""
+import sqlite3
+from usr.plugins.durable_execution.bridge import paths, turns
+real_point = turns._checkpoint
+async def locked(*args):
+    turns._checkpoint = real_point
+    other = sqlite3.connect(paths.data_folder() / "journal.db", isolation_level=None, timeout=10, check_same_thread=False)
+    other.execute("begin immediate")
+    def release():
+        while active.store_problem != str(StoreLocked()):
+            time.sleep(0.02)
+        other.rollback()
+        other.close()
+    threading.Thread(target=release).start()
+    await real_point(*args)
+turns._checkpoint = locked
+""")
+
+    client.send(chat, "one more")
+    gate.touch()
+    client.wait(lambda: "start b" in world.effects(), what="the second effect to start")
+    if killed:
+        world.restart()
+        decide(world, Panel(world.client()).wait_held(chat), "confirmed_completed")
+    later.touch()
+
+    assert ended(world, chat) == "completed"
+    world.client().wait_idle(chat)
+    assert [run["state"] for run in Panel(world.client()).all_runs()] == ["completed"]
+    assert len(model.requests("chat")) == 3
+    read = told(model.requests("chat")[-1])
+    assert read.count("one more") == 1
+    assert read.find("tool_result") < read.find("one more") < read.rfind("tool_result")

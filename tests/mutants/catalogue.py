@@ -770,6 +770,13 @@ MUTANTS = (
         ("tests/unit/test_watchers.py",),
     ),
     Mutant(
+        "a resume point that could not be written is left behind",
+        "bridge/session.py",
+        "            self.point.again_if_lost()\n",
+        "",
+        (BETWEEN + "::test_a_message_stands_once_and_at_its_place_although_the_resume_point_that_says_so_could_not_be_written_at_first",),
+    ),
+    Mutant(
         "what is in no hurry waits for ever",
         "journal/store/writer.py",
         "        while self._jobs and not self._is_wanted() and self._rings(_UNHURRIED_SECONDS):\n            pass\n",
