@@ -34,6 +34,8 @@ async def call_start(active: Activation, data: dict[str, Any]) -> None:
     if asked.agent is not None and asked.agent.context.id != session.chat_id:
         return  # another chat, begun from within this turn
     purpose = _placed(session, asked)
+    if purpose.name == purposes.SAVES_ITS_CHAT and asked.agent is not None:
+        data[_KEY + "_saves"] = asked.agent.context
     if binding.generation != session.generation and session.is_unfinished:  # of a coroutine that was replaced
         _drop(purpose, data)
         return
@@ -105,8 +107,21 @@ async def _serve(call: Call, data: dict[str, Any]) -> None:
 async def call_end(active: Activation, data: dict[str, Any]) -> None:
     """Save the answer. Nothing here may raise: it was paid for."""
     call: Call | None = data.get(_KEY)
-    if call is None:
-        return
+    if call is not None:
+        await _save(active, call, data)
+    ctx = data.get(_KEY + "_saves")
+    if ctx is not None and data["exception"] is None and _is_gone(ctx):
+        data["result"] = ("", "")
+
+
+def _is_gone(ctx: Any) -> bool:
+    """A person deleted the chat while it was asked for a name, or it was made anew: the host would write it to its file again."""
+    from agent import AgentContext
+
+    return AgentContext.get(ctx.id) is not ctx
+
+
+async def _save(active: Activation, call: Call, data: dict[str, Any]) -> None:
     error = data["exception"]
     if error is None:
         response, reasoning = data["result"]

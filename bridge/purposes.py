@@ -27,6 +27,8 @@ KNOWN: Mapping[str, Purpose] = {
     "helpers/history.py": Purpose("compression"),
     "plugins/_chat_compaction/helpers/compactor.py": Purpose("compaction"),
 }
+SAVES_ITS_CHAT = "naming"
+"""The purpose after whose answer the host writes the file of the chat, whatever became of the chat meanwhile."""
 _PLUMBING = {"agent.py", "models.py", "helpers/extension.py"}
 _DOORS = {"call_utility_model", "call_chat_model"}
 

@@ -126,10 +126,13 @@ def next_turn(active: Activation, ctx: Any, kept: Input) -> None:
 
 
 def _next_turn(active: Activation, ctx: Any, message: Message) -> None:
+    from agent import AgentContext
+
     deadline = time.monotonic() + _NEXT_TURN_S
     while ctx.is_running() and ctx.id not in active.sessions and time.monotonic() < deadline:
         time.sleep(0.05)
-    _send(active, ctx, message)
+    if AgentContext.get(ctx.id) is ctx:  # a person may have deleted the chat meanwhile
+        _send(active, ctx, message)
 
 
 def send_left_over(active: Activation, kept: Input) -> None:

@@ -59,6 +59,25 @@ def test_a_utility_call_is_recorded_beside_the_steps_of_the_run(world, model, ga
     assert [call["kind"] for call in calls(world, chat)] == ["model", "tool", "model", "tool"]
 
 
+def test_a_chat_that_is_deleted_while_it_is_being_named_stays_deleted(world, model):
+    """The host writes the file of the chat that it has named, whatever became of the chat meanwhile."""
+    model.script(with_(raw(NAME), gate="name"), kind="utility")
+    model.script(answer("all done"), repeat=True)
+    client = world.start().client()
+    chat = client.create_chat()
+    client.say(chat, "please")
+    client.wait(lambda: world.chat_file(chat), what="the file of the chat")
+    client.wait(lambda: len(model.requests("utility")) == 1, what="the question for a name")
+
+    client.remove(chat)
+    assert world.chat_file(chat) is None
+    model.release("name")
+    client.wait(lambda: background(world, chat) == [("naming", "saved")], what="its record")
+    client.say(client.create_chat(), "another")  # in the same loop, after all that the name lets go on
+
+    assert world.chat_file(chat) is None
+
+
 def test_a_resumed_run_does_not_name_its_chat_twice(world, model, gate):
     model.script(raw(NAME), kind="utility")
     client, chat = begun(world, model, gate)

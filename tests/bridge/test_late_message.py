@@ -61,3 +61,21 @@ def test_it_becomes_the_next_turn_also_when_the_server_dies_in_between(world, mo
     world.start(env=env, inject=FAULTS)
 
     assert_both_answered_once(world, model, chat)
+
+
+def test_it_is_not_sent_in_a_chat_that_is_deleted_before_its_turn_is_over(world, model, tmp_path):
+    over = tmp_path / "over"
+    last_lines = SLOW_END.replace("AT_END", "LAST_LINES").replace("GO_ON", "OVER")
+    world.add_plugin("last_lines", {"extensions/python/_functions/agent/AgentContext/_process_chain/end/_99_last.py": last_lines})
+    chat, _ = at_the_end(world, model, tmp_path, LAST_LINES=str(tmp_path / "last_lines"), OVER=str(over))
+    client = world.client()
+    client.wait((tmp_path / "last_lines").exists, what="the last lines of the turn")
+    assert [run["state"] for run in Panel(client).all_runs()] == ["completed"]
+
+    client.remove(chat)
+    over.touch()
+    assert client.say(client.create_chat(), "another chat") == "second answer"
+
+    assert [run["state"] for run in Panel(client).all_runs()] == ["completed", "completed"]
+    assert len(model.requests("chat")) == 2
+    assert world.chat_file(chat) is None
