@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..journal import backup, doctor
+from ..journal import backup, doctor, restore
 from ..journal.backup import Backup
 from ..journal.doctor import Finding
 from ..journal.errors import JournalError
@@ -139,7 +139,7 @@ def _attention(status: dict[str, Any], copies: list[Backup], checkup: dict[str, 
 
 def _used(folder: Path) -> dict[str, int]:
     """Bytes by part. Backups share unchanged files among each other: each file counts once."""
-    parts = {"journal": 0, "bodies": 0, "backups": 0}
+    parts = {"journal": 0, "bodies": 0, "backups": 0, "replaced": 0}
     seen: set[tuple[int, int]] = set()
     for path in folder.rglob("*"):
         try:
@@ -149,9 +149,14 @@ def _used(folder: Path) -> dict[str, int]:
         if not path.is_file() or (known.st_dev, known.st_ino) in seen:
             continue
         seen.add((known.st_dev, known.st_ino))
-        top = path.relative_to(folder).parts[0]
-        parts["backups" if top == backup.FOLDER else "bodies" if top == "blobs" else "journal"] += known.st_size
+        parts[_part(path.relative_to(folder).parts[0])] += known.st_size
     return {**parts, "total": sum(parts.values())}
+
+
+def _part(top: str) -> str:
+    if top.startswith(restore.ASIDE):
+        return "replaced"
+    return {backup.FOLDER: "backups", "blobs": "bodies"}.get(top, "journal")
 
 
 def _shown(each: Backup) -> dict[str, Any]:

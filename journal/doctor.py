@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from . import backup
+from . import backup, restore
 from .accepted import closest
 from .errors import JournalError
 from .look import Look
@@ -62,15 +62,36 @@ def place(folder: Path) -> Iterator[Finding]:
     open_to_others = list(_open_to_others(folder))
     told = "readable by their owner alone" if not open_to_others else f"others can read {', '.join(open_to_others[:5])}: chmod go= them"
     yield Finding("private files", not open_to_others, told)
+    yield from _replaced(folder)
 
 
 def _open_to_others(folder: Path) -> Iterator[str]:
     """Names in the folder that others may read. A running server makes and removes files meanwhile: what is gone is private."""
-    inside = (Path(parent, name) for parent, folders, files in os.walk(folder) for name in (*folders, *files))
-    for path in (folder, *inside):
+    for path in (folder, *_inside(folder)):
         with suppress(FileNotFoundError):
             if stat.S_IMODE(path.lstat().st_mode) & 0o077:
                 yield path.name
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    return (Path(parent, name) for parent, folders, files in os.walk(folder) for name in (*folders, *files))
+
+
+def _replaced(folder: Path) -> Iterator[Finding]:
+    """What restores left beside the journal. It may be large, and goes only by hand."""
+    left = sorted(folder.glob(f"{restore.ASIDE}*"))
+    if left:
+        taken = sum(_bytes(path) for each in left for path in _inside(each))
+        names = ", ".join(each.name for each in left[:5]) + (" …" if len(left) > 5 else "")
+        told = f"{size(taken)} in {folder}: {names}. Remove them when nothing of them is missed"
+        yield Finding("replaced journals", True, told)
+
+
+def _bytes(path: Path) -> int:
+    with suppress(FileNotFoundError):
+        known = path.lstat()
+        return known.st_size if stat.S_ISREG(known.st_mode) else 0
+    return 0
 
 
 def host(root: Path, plugin: Path) -> Iterator[Finding]:

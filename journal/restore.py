@@ -23,7 +23,8 @@ from .store.heads import Head, Heads
 from .store.ownership import OwnerLock
 from .store.sqlite import SqliteStore
 
-_ASIDE = "journal.before-restore-"
+ASIDE = "journal.before-restore-"
+"""How the folder begins in which a restore leaves the journal that it replaced. Nothing here removes it: it is a person's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def mark_restored(fresh: Path, clock: Clock, ids: Ids, name: str, known_heads: S
 
 
 def _free_name(folder: Path, now: int) -> Path:
-    first = folder / f"{_ASIDE}{backup.stamp(now)}"
+    first = folder / f"{ASIDE}{backup.stamp(now)}"
     number, free = 2, first
     while free.exists():
         free = first.with_name(f"{first.name}-{number}")

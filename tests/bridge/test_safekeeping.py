@@ -54,7 +54,8 @@ def test_a_backup_is_put_back_while_the_host_runs_and_what_came_after_waits_for_
     view = ask(world, "backup_restore", name=made["made"], ack=True)
 
     assert view["restored"]["held"] == 1
-    assert Path(view["restored"]["aside"]).is_dir()
+    aside = Path(view["restored"]["aside"])
+    assert view["storage"]["replaced"] == sum(file.stat().st_size for file in aside.rglob("*") if file.is_file())
     assert view["health"]["text"].endswith("1 run waits for your decision.")
     again = panel.wait_held(chat)
     assert again["run"]["reason"]["code"] in ("restored", "chat_moved_on")

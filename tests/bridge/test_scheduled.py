@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from refhost.client import Client
 from refhost.model import answer, use
 from tests.support.sampling import thorough
 from tests.support.story import Panel
@@ -267,3 +270,69 @@ class Odd(tool.Tool):
         os.close(handle)
         await asyncio.sleep(3600)
 """
+
+
+STARTS_SLOWLY = """
+import os, time
+from pathlib import Path
+from helpers.extension import Extension
+
+class StartsSlowly(Extension):
+    def execute(self, **kwargs):
+        \"\"\"The host is not up before the file is there.\"\"\"
+        while not Path(os.environ["HOST_UP"]).exists():
+            time.sleep(0.02)
+"""
+
+
+TICKS = """
+import os
+from pathlib import Path
+from helpers.extension import Extension
+
+class Ticks(Extension):
+    async def execute(self, **kwargs):
+        with Path(os.environ["HOST_UP"] + ".ticks").open("a") as file:
+            file.write(".")
+"""
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_times_that_are_due_at_the_start_are_recorded_and_worked_on_once_when_the_host_is_up(world, model, gate, killed):
+    model.script(answer("work done"), repeat=True)
+    at_the_end, each_tick = "extensions/python/_functions/__main__/init_a0/end/_10_slow.py", "extensions/python/job_loop/_50_ticks.py"
+    world.add_plugin("slow", {at_the_end: STARTS_SLOWLY, each_tick: TICKS})
+    up = {"HOST_UP": str(gate)}
+    gate.touch()
+    world.start(env={"JOB_LOOP_SECONDS": "3600", **up})
+    tasks = [plan(world.client(), minutes_ago(5)) for _ in range(2)]
+    world.kill()
+    gate.unlink()
+
+    world.start(env={**QUICK, **up}, wait=False)
+    look = Client(world.url)
+    look.wait(lambda: peek(world) == ["running", "running"], what="both to be recorded")
+    seen = ticks(gate)
+    look.wait(lambda: ticks(gate) > seen + 10, what="some time to pass")
+    assert model.requests("chat") == []
+    if killed:
+        world.kill()
+    gate.touch()
+    if killed:
+        world.start(env={**QUICK, **up})
+    world.wait_ready()
+
+    for task in tasks:
+        world.client().wait(lambda task=task: of_task(world.client(), task)["last_result"] == "work done", what="the answer")
+    assert [run["state"] for run in runs(world.client())] == ["completed", "completed"]
+    assert len(model.requests("chat")) == 2
+
+
+def ticks(gate):
+    return gate.with_name(f"{gate.name}.ticks").stat().st_size
+
+
+def peek(world):
+    """The states of all runs, beside a server that does not answer yet."""
+    with contextlib.closing(sqlite3.connect(f"file:{world.data_folder / 'journal.db'}?mode=ro", uri=True)) as journal:
+        return [state for (state,) in journal.execute("select state from runs")]

@@ -432,6 +432,17 @@ def test_files_that_go_while_they_are_looked_at_are_no_trouble(tmp_path: Path, m
     assert "private files" in findings
 
 
+def test_the_doctor_names_what_restores_left_and_what_it_takes(tmp_path: Path) -> None:
+    assert "replaced journals" not in {each.what for each in doctor.place(tmp_path)}
+    for number, name in enumerate(("journal.before-restore-1", "journal.before-restore-2")):
+        (tmp_path / name / "blobs").mkdir(parents=True)
+        (tmp_path / name / "blobs/large").write_bytes(b"x" * 1024 * (number + 1))
+    found = next(each for each in doctor.place(tmp_path) if each.what == "replaced journals")
+
+    assert found.ok
+    assert found.text.startswith(f"3.0 KiB in {tmp_path}: journal.before-restore-1, journal.before-restore-2. Remove them")
+
+
 def test_preflight_without_a_host_judges_the_place_alone(tmp_path: Path) -> None:
     findings = {each["what"]: each for each in document(tmp_path / "journal", "preflight")["findings"]}
 

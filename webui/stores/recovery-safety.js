@@ -142,7 +142,10 @@ export const store = createStore("durableSafety", {
 
   get storageText() {
     const used = this.view?.storage;
-    return used ? `${this.size(used.total)}: journal ${this.size(used.journal)}, large results ${this.size(used.bodies)}, backups ${this.size(used.backups)}` : "";
+    if (!used) return "";
+    const parts = `journal ${this.size(used.journal)}, large results ${this.size(used.bodies)}, backups ${this.size(used.backups)}`;
+    const left = used.replaced ? `, journals that a restore replaced ${this.size(used.replaced)}. Run the doctor to see which can be removed.` : "";
+    return `${this.size(used.total)}: ${parts}${left}`;
   },
 
   get integrityText() {

@@ -405,7 +405,7 @@ class Canned:
             "host": "v2.6",
             "adapters": ["agent.AgentContext.communicate", "helpers.log.Log.log"],
             "folder": "/a0/usr/plugin_data/durable_execution",
-            "storage": {"journal": 5_400_000, "bodies": 1_200_000, "backups": 4_100_000, "total": 10_700_000},
+            "storage": {"journal": 5_400_000, "bodies": 1_200_000, "backups": 4_100_000, "replaced": 0, "total": 10_700_000},
             "runs": len(self.views),
             "backups": copy.deepcopy(self.backups),
             "doctor": copy.deepcopy(self.looked),
