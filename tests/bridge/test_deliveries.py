@@ -133,7 +133,7 @@ def test_an_error_that_proves_nothing_is_held_also_where_the_host_swallows_it(wo
 
 @pytest.mark.parametrize("moment", ["after:keep_input:1", *thorough("", "after:finish_call.delivery:1")])
 def test_a_refusal_is_an_answer_and_the_model_is_told_once(world, model, moment):
-    model.script(answer("all done"), answer("second try"))
+    model.script(answer("all done"), answer("second try", gate="mended"))
     world.start(env=fault(world, moment), inject=FAULTS if moment else None)
     post(world, before="refused")
     chat = mail(world)
@@ -142,6 +142,7 @@ def test_a_refusal_is_an_answer_and_the_model_is_told_once(world, model, moment)
         world.start()
     model.wait_requests(2)
     post(world)
+    model.release("mended")
 
     assert ended(world, chat) == "completed"
     world.client().wait_idle(chat)
@@ -159,8 +160,9 @@ def test_updates_in_the_middle_are_replies_and_a_served_step_sends_nothing_again
     model.wait_requests(3)
     world.restart()
     panel = Panel(world.client())
-    assert panel.grant(panel.wait_held(chat)).status == 200
+    detail = panel.wait_held(chat)
     model.script(answer("all done"))
+    assert panel.grant(detail).status == 200
 
     assert ended(world, chat) == "completed"
     mails = [line for line in world.effects() if "reply:" in line]
