@@ -67,6 +67,7 @@ def test_a_suspension_that_the_journal_records_after_it_was_taken_back_does_not_
     inside(f"""
 def slow(*args, **more):
     recovery.suspend = real_suspend
+    seen.append("asked")
     while not Path({str(gate)!r}).exists():
         time.sleep(0.02)
     return real_suspend(*args, **more)
@@ -74,6 +75,7 @@ recovery.suspend = slow
 """)
 
     suspend(world)
+    world.client().wait(lambda: inside("") == ["asked"], what="the journal to be asked")
     assert suspend(world, "resume")["resumed"] == 0
     gate.touch()
 
@@ -133,7 +135,7 @@ def test_an_end_that_a_damaged_record_refuses_is_held_and_said(world: World, mod
     panel = Panel(client)
     detail = panel.wait_held(chat)
     assert detail["run"]["reason"]["code"] == "checkpoint_corrupt"
-    assert "_durable_execution" in client.context(chat)
+    client.wait(lambda: "_durable_execution" in client.context(chat), what="the badge")
     decide(world, detail, "stop")
     assert panel.needs_you() == []
     model.script(answer("again"), when="once more")
@@ -249,7 +251,7 @@ def slow(*args, **more):
 active.journal.hold_run = slow
 """)
 
-    reply = client.say(chat, "one more", timeout=20)
+    reply = client.say(chat, "one more")
 
     assert "not taken in" not in reply
     gate.touch()
