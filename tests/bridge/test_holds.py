@@ -150,7 +150,7 @@ def test_reset_and_deletion_count_as_stop_and_stay_after_a_restart(world, model,
 
 
 def test_nudge_in_a_running_tool_holds_the_run(world, model, tmp_path):
-    model.script(use("effect", arg="a", seconds=60), answer("never"))
+    model.script(use("effect", arg="a", gate=str(tmp_path / "never")), answer("never"))
     world.start()
     client = world.client()
     chat = client.create_chat()
@@ -161,7 +161,7 @@ def test_nudge_in_a_running_tool_holds_the_run(world, model, tmp_path):
 
     assert Panel(client).wait_held(chat)["run"]["reason"]["code"] == "outcome_unknown"
     assert len(model.requests("chat")) == 1
-    assert not client.running(chat)
+    client.wait_idle(chat)
 
 
 def test_nudge_in_a_model_call_goes_on_with_the_same_run(world, model):

@@ -181,6 +181,7 @@ def test_what_another_plugin_put_on_top_is_left_alone_said_and_works_again(world
     client.toggle(True)
     client.say(chat, "on again", "one-id")
     client.say(chat, "on again", "one-id")
+    client.wait_idle(chat)  # a chat whose turn has its answer and is on its last lines is protected from its next message
     client.toggle(False)
     client.call("plugins/other/wrap", {"away": True})
     client.toggle(True)

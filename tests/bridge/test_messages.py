@@ -68,7 +68,7 @@ def test_the_same_message_twice_at_once_is_one_run(world, model):
     model.wait_requests(1)
     model.release("go")
     for sender in senders:
-        sender.join(30)
+        sender.join()
 
     assert answers == ["one", "one"]
     assert len(model.requests("chat")) == 1
@@ -151,8 +151,8 @@ def test_a_message_during_a_model_answer_replaces_that_answer(world, model):
     assert next(c["status"] for c in run["calls"] if c["kind"] == "model") == "superseded"
 
 
-def test_a_message_inside_a_polling_tool_leaves_a_record_that_it_may_still_run(world, model):
-    model.script(use("effect", arg="a", poll=True, seconds=30), answer("after the note"))
+def test_a_message_inside_a_polling_tool_leaves_a_record_that_it_may_still_run(world, model, gate):
+    model.script(use("effect", arg="a", poll=True, gate=str(gate)), answer("after the note"))
     world.start()
     client = world.client()
     chat = client.create_chat()
