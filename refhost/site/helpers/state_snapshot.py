@@ -40,9 +40,12 @@ async def build_snapshot(*, context: str | None, log_from: int, notifications_fr
 
 
 def _prune_missing_saved_contexts() -> None:
-    """A chat whose file somebody deleted goes, unless it is running."""
+    """A chat whose file somebody deleted goes, unless it is running.
+
+    The host looks for the files first, and drops a chat that has its first file since and has ended its turn.
+    """
+    known = [ctx for ctx in AgentContext.all() if ctx.data.get(persist_chat.SAVED_CHAT_CONTEXT_DATA_KEY)]
     saved = persist_chat.saved_chat_ids()
-    for ctx in AgentContext.all():
-        lost = ctx.data.get(persist_chat.SAVED_CHAT_CONTEXT_DATA_KEY) and ctx.id not in saved
-        if lost and ctx.type != AgentContextType.BACKGROUND and not ctx.is_running():
+    for ctx in known:
+        if ctx.id not in saved and ctx.type != AgentContextType.BACKGROUND and not ctx.is_running():
             AgentContext.remove(ctx.id)
