@@ -40,6 +40,22 @@ def wait_task(client, task, state="idle", done=0):
     return client.wait(look, what=f"the task to be {state}")
 
 
+def saved(world):
+    """The one task as the host's file has it; nothing while the file is being written."""
+    text = (world.usr / "scheduler" / "tasks.json").read_text()
+    return json.loads(text)[0] if text else None
+
+
+def wait_saved(world, client, done):
+    """The list that is shown is ahead of its file."""
+    return client.wait(lambda: (item := saved(world)) and len(item["plan"]["done"]) == done and item, what="the task's file")
+
+
+def rewrite(world, item, **changes):
+    """The server is down."""
+    (world.usr / "scheduler" / "tasks.json").write_text(json.dumps([{**item, **changes}]))
+
+
 def runs(client, **facts):
     found = Panel(client).all_runs()
     return [run for run in found if all(run[name] == value for name, value in facts.items())]
@@ -143,11 +159,9 @@ def test_a_time_that_was_taken_in_is_not_started_again_if_the_list_forgot_it(wor
     client, at = world.client(), minutes_ago(5)
     task = plan(client, at)
     wait_task(client, task, done=1)
+    item = wait_saved(world, client, done=1)
     world.kill()
-    file = world.usr / "scheduler" / "tasks.json"
-    (item,) = json.loads(file.read_text())
-    item["plan"] = {"todo": item["plan"]["done"], "done": []}  # as if the process had ended before the host wrote it
-    file.write_text(json.dumps([item]))
+    rewrite(world, item, plan={"todo": item["plan"]["done"], "done": []})  # as if the process had ended before the host wrote it
 
     world.start(env=QUICK)
     client = world.client()
@@ -160,12 +174,10 @@ def test_a_time_that_was_taken_in_is_not_started_again_if_the_list_forgot_it(wor
 
 
 def test_nor_is_it_while_its_own_turn_still_waits(world, model, gate):
-    _, task = held_in_the_effect(world, model, gate, minutes_ago(5))
+    client, task = held_in_the_effect(world, model, gate, minutes_ago(5))
+    item = wait_saved(world, client, done=1)
     world.kill()
-    file = world.usr / "scheduler" / "tasks.json"
-    (item,) = json.loads(file.read_text())
-    item["plan"] = {"todo": item["plan"]["done"], "done": []}
-    file.write_text(json.dumps([item]))
+    rewrite(world, item, plan={"todo": item["plan"]["done"], "done": []})
 
     world.start(env=QUICK)
     client = world.client()
@@ -182,22 +194,19 @@ def test_nor_is_it_while_its_own_turn_still_waits(world, model, gate):
 @pytest.mark.parametrize("recorded", [True, *thorough(False)])
 def test_a_task_that_was_about_to_start_is_started_after_the_crash_if_it_is_sure_that_nothing_of_it_ran(world, model, recorded):
     model.script(answer("work done"), repeat=True)
-    world.start()
-    client, at = world.client(), minutes_ago(5)
-    plan(client, at)
+    client = world.start().client()
+    plan(client, minutes_ago(-60))  # not due in this life, whenever its clock looks first
+    item = wait_saved(world, client, done=0)
     world.kill()
-    file = world.usr / "scheduler" / "tasks.json"
-    (item,) = json.loads(file.read_text())
     when = datetime.now(UTC) if recorded else datetime.now(UTC) - timedelta(hours=1)  # before the journal was in force
-    file.write_text(json.dumps([{**item, "state": "running", "updated_at": when.isoformat()}]))
+    rewrite(world, item, state="running", updated_at=when.isoformat(), plan={"todo": [minutes_ago(5)], "done": []})
 
     world.start(env=QUICK)
     client = world.client()
 
     def settled():
-        text = file.read_text()
-        (item,) = json.loads(text) if text else [{"state": ""}]  # it is being written
-        return item["state"] == "idle" and item["plan"]["done"] and item
+        item = saved(world)
+        return item and item["state"] == "idle" and item["plan"]["done"] and item
 
     assert client.wait(settled, what="the task to be idle")["last_result"] == ("work done" if recorded else None)
     assert len(model.requests("chat")) == recorded
