@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 from collections.abc import Iterator
@@ -434,7 +435,8 @@ def test_a_file_of_the_caller_runs_in_the_child_before_the_server(world: World, 
     client = world.start(inject=inject).client()
     chat = client.create_chat()
 
-    client.send(chat, "go")
+    with contextlib.suppress(OSError):  # the server may die before it answers
+        client.send(chat, "go")
 
     assert world.wait_dead() == -9
     assert world.chat_file(chat) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from refhost.model import answer, use
 from tests.support.scenes import ended
 from tests.support.story import FAULTS, Panel
@@ -73,7 +75,8 @@ def test_what_a_provider_kept_for_the_dead_process_is_dropped_and_the_rest_stays
     world.start(env=fault, inject=FAULTS)
     client = world.client()
     chat = client.create_chat()
-    client.send(chat, "please")
+    with contextlib.suppress(OSError):  # the server may die before it answers
+        client.send(chat, "please")
     world.wait_dead()
 
     world.start()
@@ -118,7 +121,8 @@ def test_after_an_answer_that_was_given_back_the_whole_prompt_is_sent(world, mod
     world.start(env=fault, inject=FAULTS)
     client = world.client()
     chat = client.create_chat()
-    client.send(chat, "please")
+    with contextlib.suppress(OSError):  # the server may die before it answers
+        client.send(chat, "please")
     world.wait_dead()
 
     world.start()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from refhost.model import answer, raw, use
@@ -55,7 +57,8 @@ def test_off_while_a_turn_waits_inside_a_hook_for_a_decision_ends_it_without_an_
     world.start(env={"FAULT": "after:begin_call.tool:1", "FAULT_MARK": str(tmp_path / "killed")}, inject=FAULTS)
     client = world.client()
     chat = client.create_chat()
-    client.send(chat, "please")
+    with contextlib.suppress(OSError):  # the server may die before it answers
+        client.send(chat, "please")
     world.wait_dead()
     source = (world.folder / "tools/response.py").read_text()
     world.add_plugin("other", {"tools/response.py": f"{source}\n# of another plugin\n"})
