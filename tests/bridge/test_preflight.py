@@ -52,6 +52,7 @@ def test_one_changed_byte_refuses_guards_and_changes_nothing(world, model, gate)
     asked, history = len(model.requests("chat")), client.history(held)
     assert "nothing was started" in client.say(held, "go on")
     client.nudge(held)
+    client.wait_idle(held)
     assert "nothing was started" in client.call("plugins/probe/direct", {"context": held, "text": "go on"})["answer"]
     assert (len(model.requests("chat")), world.effects(), client.running(held)) == (asked, ["start a"], False)
     assert client.history(held) == history
