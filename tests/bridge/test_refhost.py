@@ -384,7 +384,7 @@ def test_a_long_history_is_summed_up(tmp_path: Path, model: Model) -> None:
 
 
 def test_a_file_changed_by_hand_is_seen_and_forgets_all_plugin_modules(world: World) -> None:
-    folder = world.add_plugin("worker", {"hooks.py": "", "inner.py": "", "api/look.py": API_LOOK})
+    folder = world.add_plugin("worker", {"hooks.py": "", "inner.py": BORN, "api/look.py": API_LOOK})
     client = world.start(env={"WATCH_SECONDS": "0.05"}).client()
     first = client.call("plugins/worker/look")["module"]
     assert client.call("plugins/worker/look")["module"] == first
@@ -399,6 +399,11 @@ def test_a_file_changed_by_hand_is_seen_and_forgets_all_plugin_modules(world: Wo
     assert client.call("plugins/worker/look")["module"]  # routes answer while the plugin is off
 
 
+BORN = """
+import uuid
+
+name = uuid.uuid4().hex
+"""
 API_LOOK = """
 from helpers import api
 from usr.plugins.worker import inner
@@ -406,7 +411,7 @@ from usr.plugins.worker import inner
 class Look(api.ApiHandler):
     async def process(self, input, request):
         from usr.plugins.worker import inner as now
-        return {"module": id(now)}
+        return {"module": now.name}
 """
 
 
