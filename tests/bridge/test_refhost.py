@@ -391,9 +391,10 @@ def test_a_file_changed_by_hand_is_seen_and_forgets_all_plugin_modules(world: Wo
 
     (folder / "hooks.py").write_text("changed = True\n")
     client.wait(lambda: client.call("plugins/worker/look")["module"] != first)
+    before = client.wait(lambda: world.output().count("files changed: ['worker']"))
 
     world.toggle_file(False, "worker")
-    client.wait(lambda: "'worker'" in world.output().rpartition("files changed")[2])
+    client.wait(lambda: world.output().count("files changed: ['worker']") > before)
     status = {"action": "get_toggle_status", "plugin_name": "worker"}
     assert client.call("plugins", status)["status"] == "disabled"
     assert client.call("plugins/worker/look")["module"]  # routes answer while the plugin is off
