@@ -52,6 +52,11 @@ def wait_children(world, chat, *states):
     world.client().wait(lambda: children(world, chat) == list(states), what=f"jobs {states}")
 
 
+def wait_replay(world, chat):
+    """After a restart the parent goes on until it waits for its jobs again."""
+    world.client().wait(lambda: root(world, chat)["calls"][-1]["attempts"] > 1, what="the replay")
+
+
 def held(world, count):
     panel = Panel(world.client())
     items = world.client().wait(lambda: panel.needs_you() if len(panel.needs_you()) == count else None, what=f"{count} runs on hold")
@@ -101,6 +106,7 @@ def test_a_kill_with_one_finished_and_two_hung(world, model, gate):
 
     world.restart()
     waiting = held(world, 2)
+    wait_replay(world, chat)
 
     assert sorted(waiting) == [2, 3]
     assert {view["run"]["chat_id"] for view in waiting.values()} == {chat}
@@ -143,9 +149,7 @@ def test_a_wait_that_runs_out_proves_nothing_about_a_job_that_waits_for_a_person
     world.restart()
     view = held(world, 1)[1]
     before = len(model.requests("chat"))
-    world.client().wait(
-        lambda: Panel(world.client()).run(root(world, chat)["run"]["run_id"])["calls"][-1]["attempts"] > 1, what="the replay"
-    )
+    wait_replay(world, chat)
     for _ in range(3):  # three times as long as the wait
         world.client().wait(_later(), what="time")
 
@@ -202,6 +206,7 @@ def test_a_stop_during_the_wait_holds_after_a_restart(world, model, gate):
     world.client().wait(lambda: world.effects() == ["start a"], what="the effect")
     world.restart()
     held(world, 1)
+    wait_replay(world, chat)
 
     decide(world, root(world, chat), "stop")
     world.restart()
@@ -597,6 +602,7 @@ def test_stop_of_a_parent_whose_jobs_wait_ends_them_all(world, model, gate):
     client.wait(lambda: {"start a", "start b"} <= set(world.effects()), what="both to start")
     world.restart()
     held(world, 2)
+    wait_replay(world, chat)
 
     decide(world, root(world, chat), "stop")
 
