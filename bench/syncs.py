@@ -12,12 +12,15 @@ from .rounds import TOP
 
 PROGRAM = """
 import sys
+import time
 from pathlib import Path
 from bench.engine import Engine
 engine = Engine(Path(sys.argv[1]))
 turn = engine.turn_of_5 if sys.argv[2] == "5" else engine.turn_of_9
 for _ in range(2):
     turn()
+while not engine.journal._store._witness.has_heads:
+    time.sleep(0.01)  # they are made in a pause, and synced once
 Path(sys.argv[1], "begin").touch()
 for _ in range(3):
     turn()
