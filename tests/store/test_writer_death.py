@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from journal.errors import StoreLost
+from journal.store import handle
 from journal.store.base import Transaction
 from journal.store.sqlite import SqliteStore
 from tests.store.contract import has, put
-from tests.store.test_sqlite import LOCK, child
+from tests.store.test_sqlite import ATTEMPTS_OF_A_SLOW_MACHINE, LOCK, child
 from tests.support.threads import kill_thread
 
 PATIENCE = 30
@@ -55,7 +56,10 @@ def test_an_operation_that_meets_a_dying_writer_is_answered(store: SqliteStore) 
     assert store.submit(put("next")).result(PATIENCE) == 1
 
 
-def test_a_death_before_the_transaction_began_announces_nothing(store: SqliteStore, folder: Path) -> None:
+def test_a_death_before_the_transaction_began_announces_nothing(
+    store: SqliteStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handle, "_LOCK_ATTEMPTS", ATTEMPTS_OF_A_SLOW_MACHINE)
     with child(LOCK, folder / "journal.db"):
         waiting = store.submit(put("x"))
         while store.problem is None:
