@@ -155,7 +155,9 @@ class StoreContract:
         store.close()
 
         assert last.result(0) == 1
-        assert has(open_store(), "last")
+        again = open_store()
+        assert has(again, "last")
+        again.close()
 
     def test_what_is_in_no_hurry_is_written_also_where_one_commit_does_not_hold_it(self, store: Store) -> None:
         gate = Gate(store)
