@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from refhost.client import Client
-from refhost.model import Model, answer, use
+from refhost.model import Model, answer, use, with_
 from refhost.world import World
 from tests.panel.support.canned import NASTY
 from tests.support.story import API
@@ -132,8 +132,7 @@ def test_a_page_without_a_plan_asks_the_server_nothing_and_shows_one_quiet_butto
 def test_what_the_agent_writes_appears_while_it_works(tab: Callable[..., Panel], plan: Plan, model: Model) -> None:
     model.script(
         use("durable_plan", action="replace", expected_revision=0, value=value("a", "b")),
-        use("wait", seconds=1),
-        use("durable_plan", action="replace", expected_revision=1, value=value("a", "b", done=("a",))),
+        with_(use("durable_plan", action="replace", expected_revision=1, value=value("a", "b", done=("a",))), gate="shown"),
         answer("done", gate="live"),
         when="please plan it",
     )
@@ -141,6 +140,7 @@ def test_what_the_agent_writes_appears_while_it_works(tab: Callable[..., Panel],
     plan.client.send(plan.chat, "please plan it")
     panel.page.get_by_role("button", name=TITLE).wait_for()
     opened(panel)
+    model.release("shown")
 
     panel.page.get_by_text("1 of 2 done").first.wait_for()
     expect(panel.page.get_by_role("checkbox", name="do a")).to_be_checked()
