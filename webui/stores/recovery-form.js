@@ -137,6 +137,7 @@ export const form = {
     this.back();
     await this.refresh();
     this.live = said;
+    if (this.view !== "list") return; // the person has opened another run meanwhile
     const next = this.list?.items.find((item) => item.state === "held");
     dialog.focusOn(next ? `rx-card-${next.run_id}` : "rx-heading", "rx-heading");
   },

@@ -227,8 +227,12 @@ const model = {
     this._pending -= 1;
     if (chatId !== this.chatId) return reply.status === 200;
     if (reply.status === 200) {
+      this._turn += 1; // what is still being read is older
       this.stored = reply.body.document;
-      if (!this._pending) this._take(reply.body.document, reply.body.waiting);
+      if (!this._pending) {
+        this._take(reply.body.document, reply.body.waiting);
+        if (this.mark?.revision > this.stored.revision) void this.load();
+      }
       this.live = said;
       return true;
     }

@@ -86,6 +86,34 @@ test("what a person does is shown at once and sent in order, each from the revis
   assert.equal(store.stored.revision, 3);
 });
 
+test("an answer from before a change was saved is not shown after it", async () => {
+  await atPlan();
+  let late;
+  host.answers.document_read = () => new Promise((done) => (late = () => done(viewOf(1, plan(item("a"), item("b"))))));
+  void store.load();
+  await settle();
+  await store.check("a", true);
+  late();
+  await settle();
+
+  assert.equal(store.stored.revision, 2);
+});
+
+test("what the agent wrote while a change was being saved is read afterwards", async () => {
+  await atPlan();
+  let saved;
+  host.answers.document_save = (body) => new Promise((done) => (saved = () => done(viewOf(2, body.value, "you"))));
+  const sent = store.check("a", true);
+  await settle();
+  host.answers.document_read = viewOf(3, plan(item("z")));
+  push(3);
+  saved();
+  await sent;
+  await settle();
+
+  assert.deepEqual(texts(), ["do z"]);
+});
+
 test("a change that comes too late shows what is stored and says that both are kept", async () => {
   await atPlan();
   host.answers.document_save = [409, { code: "conflict", text: "", stored: documentOf(2, plan(item("z"))), conflict_id: "k" }];

@@ -155,6 +155,21 @@ test("after a decision the list is shown, the draft is gone and the outcome is s
   assert.equal(host.focused.at(-1), "rx-card-next");
 });
 
+test("who opens another run while the list is read again keeps the focus there", async () => {
+  await atRun();
+  store.choose(store.options[3]);
+  host.answers.recovery_list = async () => {
+    void store.select("r2");
+    return [200, listOf({ ...run(), run_id: "next" })];
+  };
+  host.answers.recovery_run = [200, view(7, { run: { ...run(7), run_id: "r2" } })];
+  await store.submit();
+  await settle();
+
+  assert.equal(store.runId, "r2");
+  assert.ok(!host.focused.includes("rx-card-next"));
+});
+
 test("a run with another unknown step stays open after the first decision", async () => {
   await atRun();
   store.choose(store.options[3]);
