@@ -134,7 +134,8 @@ def test_a_turn_is_stopped_in_its_chat_and_a_message_that_waited_is_sent_from_th
         stop.click()
         panel.page.get_by_role("button", name="Keep going").click()
         stop.click()
-        panel.one(".durable-stop-ask").get_by_role("button", name="Stop").click()
+        with panel.page.expect_response("**/recovery_stop"):  # the button goes a moment before the turn ends
+            panel.one(".durable-stop-ask").get_by_role("button", name="Stop").click()
 
         panel.one(".durable-stop-ask").wait_for(state="detached")
         panel.one(".durable-stop").wait_for(state="detached")
