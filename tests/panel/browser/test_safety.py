@@ -108,8 +108,15 @@ def test_it_fits_and_can_be_read(tab: Callable[..., Panel], width: int, light: b
 def test_closing_it_leaves_nothing_that_asks(panel: Panel, site: Site) -> None:
     settings(panel)
     panel.page.get_by_role("button", name="Make a backup").wait_for()
-    panel.page.evaluate("const it = Alpine.store('durableSafety'); it.view.doctor.state = 'running'; it._watch(it._shown);")
-    panel.page.evaluate("path => closeModal(path)", SETTINGS)
+    panel.page.evaluate(  # in one step: the look that it waits for would have begun before the next
+        """path => {
+          const it = Alpine.store('durableSafety');
+          it.view.doctor.state = 'running';
+          it._watch(it._shown);
+          return closeModal(path);
+        }""",
+        SETTINGS,
+    )
     panel.one(".rxs").wait_for(state="detached")
 
     before = len(site.stage("look"))
