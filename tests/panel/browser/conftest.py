@@ -28,6 +28,7 @@ class Site:
 
     def __init__(self, url: str, client: Client) -> None:
         self.url, self.client = url, client
+        self._held: set[str] = set()
 
     def stage(self, do: str, **what: Any) -> list[list[Any]]:
         return self.client.call("plugins/durable_execution/stage", {"do": do, **what})["asked"]
@@ -43,6 +44,12 @@ class Site:
 
     def hold(self, chat: str, run_id: str, text: str = "", name: str = "") -> None:
         self.stage("hold", chat=chat, run_id=run_id, text=text, name=name)
+        self._held.add(chat)
+
+    def release(self) -> None:
+        """A hold that is left behind makes the next page look at everything again when it first hears of it."""
+        while self._held:
+            self.stage("hold", chat=self._held.pop())
 
     def chat(self) -> str:
         return self.client.create_chat()
@@ -83,6 +90,11 @@ class Panel:
         """Wait until the page is drawn as it stays: for looks at all of it, which no single element stands for."""
         self.page.wait_for_function(STILL)
         self.page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
+        return self
+
+    def answered(self) -> Panel:
+        """Wait until Recovery has had every answer: a look at the rest may still come after what it shows already."""
+        self.page.wait_for_function("!Alpine.store('recovery').refreshing && !window.__asking")
         return self
 
     def close(self) -> None:
@@ -143,9 +155,22 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 @pytest.fixture
-def site(running: Site) -> Site:
+def site(running: Site) -> Iterator[Site]:
     running.scene()
-    return running
+    yield running
+    running.release()
+
+
+# How many questions to our own doors are without an answer.
+ASKING = """(() => {
+  const ask = window.fetch;
+  window.__asking = 0;
+  window.fetch = async (url, ...how) => {
+    if (!String(url).includes('/api/plugins/')) return ask(url, ...how);
+    window.__asking += 1;
+    return ask(url, ...how).finally(() => (window.__asking -= 1));
+  };
+})()"""
 
 
 @contextmanager
@@ -155,6 +180,7 @@ def tabs(chromium: Browser, site: Site) -> Iterator[Callable[..., Panel]]:
 
     def opened(width: int = 1280, height: int = 900, *, light: bool = False, chat: str = "") -> Panel:
         context = chromium.new_context(viewport={"width": width, "height": height}, locale="en-GB", timezone_id="UTC")
+        context.add_init_script(ASKING)
         context.add_init_script(f"localStorage.setItem('darkMode', '{str(not light).lower()}')")
         context.set_default_timeout(PATIENCE_MS)
         panel = Panel(context.new_page(), site)
@@ -185,9 +211,9 @@ def _caught(panel: Panel, name: str, then: Callable[[Route], None]) -> Iterator[
     waiting: list[Route] = []
     panel.page.route(pattern, lambda route: waiting.append(route))
     yield
+    panel.page.unroute(pattern)  # first: what is asked from now on is not caught any more
     for route in waiting:
         then(route)
-    panel.page.unroute(pattern)
 
 
 def unanswered(panel: Panel, name: str) -> AbstractContextManager[None]:

@@ -369,6 +369,7 @@ def documents_empty(panel: Panel, site: Site) -> None:
 
 def documents_unreadable(panel: Panel, site: Site) -> None:
     documents(panel, site)
+    panel.answered()
     site.fail("documents_list", "store_locked", "Another process owns the journal.")
     panel.page.get_by_role("button", name="Look again").click()
     panel.one(".rxd").get_by_role("heading", name="The journal could not be read.").wait_for()
