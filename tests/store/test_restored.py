@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from journal.errors import AckMissing, ShownChanged, StaleVersion, StoreLost
 from journal.ids import Ids
 from journal.records import Choice, HoldReason, InputState, Outcome, Run, RunState
 from journal.service import Journal
-from journal.store import heads, sqlite, writer
+from journal.store import heads, sqlite, witness, writer
 from journal.store.heads import Head, decode
 from tests.store.worlds import World, model, tool
 
@@ -534,6 +535,7 @@ def test_a_file_put_back_under_the_open_journal_ends_it_and_the_next_opening_kno
     world.open()
     world.pause()
     world.done(run, tool(1))
+    world.pause()
     write_back(old)
 
     late = world.journal.note_chat_saved(run.run_id)
@@ -563,14 +565,22 @@ def test_a_database_put_back_alone_is_noticed_by_its_number(world: Guarded, run:
 
 
 def test_an_idle_journal_notices_it_too(world: Guarded, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    looking, check = threading.Lock(), witness.Witness.check
+
+    def looked(self: witness.Witness, *, whole: bool = True) -> None:
+        with looking:
+            check(self, whole=whole)
+
     monkeypatch.setattr(writer, "_IDLE_SECONDS", 0.02)
+    monkeypatch.setattr(witness.Witness, "check", looked)
     world.restart()
     world.pause()
     old = world.kept(*world.all_heads)
     world.done(run, tool(1))
     world.pause()
 
-    write_back(old)
+    with looking:  # what is put back after it was noticed stays so
+        write_back(old)
 
     while any(decode(path.read_bytes()) == decode(data) for path, data in old.items()):
         os.sched_yield()  # until it says again, at every place, how far it had come
