@@ -135,14 +135,14 @@ def test_a_place_whose_step_is_at_work_is_taken(agent: Agent) -> None:
     def wait() -> str:
         agent.outside.add("begun")
         begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return "done"
 
     def loop(turn: Turn) -> str:
         place = turn.place("tool:a")
         with ThreadPoolExecutor(1) as pool:
             first = pool.submit(turn.step, place, wait)
-            assert begun.wait(20)
+            assert begun.wait(60)
             with pytest.raises(KeyReused):
                 turn.step(place, wait)
             go_on.set()

@@ -338,7 +338,7 @@ def test_stop_during_an_effect_wins_and_the_result_is_kept_beside(agent: Agent) 
 
 
 def test_turns_of_many_chats_run_at_once(agent: Agent) -> None:
-    together = threading.Barrier(4, timeout=20)
+    together = threading.Barrier(4, timeout=60)
 
     def loop(turn: Turn, number: int) -> int:
         turn.step("tool", together.wait)
@@ -355,7 +355,7 @@ def test_a_turn_at_work_is_not_taken_away_by_a_second_call(agent: Agent) -> None
 
     def wait() -> str:
         begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return "done"
 
     def loop(turn: Turn) -> Any:
@@ -363,7 +363,7 @@ def test_a_turn_at_work_is_not_taken_away_by_a_second_call(agent: Agent) -> None
 
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(agent.run, loop)
-        assert begun.wait(20)
+        assert begun.wait(60)
         with pytest.raises(ChatBusy):
             agent.run(loop)
         go_on.set()
@@ -389,7 +389,7 @@ def test_a_turn_does_not_end_while_an_effect_of_its_own_is_going_on(agent: Agent
 
     def slow() -> str:
         begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return "late"
 
     with ThreadPoolExecutor(1) as pool:
@@ -397,7 +397,7 @@ def test_a_turn_does_not_end_while_an_effect_of_its_own_is_going_on(agent: Agent
 
         def loop(turn: Turn) -> str:
             in_flight.append(pool.submit(turn.step, turn.place("tool:a"), slow))
-            assert begun.wait(20)
+            assert begun.wait(60)
             return "done"
 
         stop = held(agent, loop)
@@ -411,7 +411,7 @@ def test_a_turn_does_not_end_while_an_effect_of_its_own_is_going_on(agent: Agent
 
 
 def test_a_step_beside_a_held_one_keeps_its_result(agent: Agent) -> None:
-    together = threading.Barrier(2, timeout=20)
+    together = threading.Barrier(2, timeout=60)
 
     def times_out() -> str:
         agent.outside.add("sent")

@@ -12,7 +12,7 @@ def entered(turnstile: Turnstile, *, alone: bool) -> threading.Event:
     inside = threading.Event()
 
     def go() -> None:
-        turnstile.enter(alone=alone, patience=20)
+        turnstile.enter(alone=alone, patience=60)
         inside.set()
 
     threading.Thread(target=go, daemon=True).start()
@@ -27,7 +27,7 @@ def test_no_more_than_so_many_at_a_time() -> None:
 
     assert not third.wait(0.05)
     first()
-    assert third.wait(20)
+    assert third.wait(60)
 
 
 def test_a_suspect_goes_alone_and_nobody_beside_it() -> None:
@@ -37,19 +37,19 @@ def test_a_suspect_goes_alone_and_nobody_beside_it() -> None:
     leaves = []
 
     def go() -> None:
-        leaves.append(turnstile.enter(alone=True, patience=20))
+        leaves.append(turnstile.enter(alone=True, patience=60))
         suspect.set()
 
     threading.Thread(target=go, daemon=True).start()
     assert not suspect.wait(0.05)
     other()
-    assert suspect.wait(20)
+    assert suspect.wait(60)
     behind = entered(turnstile, alone=False)
     assert not behind.wait(0.05)
 
     leaves[0]()
 
-    assert behind.wait(20)
+    assert behind.wait(60)
 
 
 def test_whoever_is_stuck_does_not_close_the_way_for_ever() -> None:
