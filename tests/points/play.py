@@ -33,7 +33,8 @@ INJECT = Path(__file__).with_name("inject.py")
 CHAT = "story"
 ADDED = "webui/added.js"  # a file that a story adds to the plugin under the running server
 PATIENCE_S = 120.0
-DYING_S = 10.0
+DYING_S = 60.0
+LATE_S = 30.0
 UNANSWERED = (OSError, HTTPException, urllib.error.URLError, json.JSONDecodeError)
 FINAL = ("completed", "stopped", "failed")
 
@@ -163,7 +164,7 @@ class Play:
 
     def _wait_for_late_death(self) -> bool:
         """The last thing that a turn does comes after everything that a person can see of it."""
-        deadline = time.monotonic() + 3
+        deadline = time.monotonic() + LATE_S
         while self.world.alive and time.monotonic() < deadline:
             time.sleep(0.01)
         if self.world.alive:
