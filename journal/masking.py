@@ -89,12 +89,13 @@ class Masker:
         self._asked = self._clock.monotonic()
         self._problem = ""
 
-    def mask(self, value: Any, *, names: bool = True) -> Masked:
+    def mask(self, value: Any, *, names: bool = True, ours: Callable[[str], bool] | None = None) -> Masked:
         """Any value, made plain and masked.
 
         With `names` the keys at the top level are structure, such as a tool's argument names, and stay.
+        `ours` tells what we made ourselves of values that are masked already: a name of a node is never searched.
         """
-        seen = self._pass(names=names)
+        seen = self._pass(names=names, ours=ours)
         return Masked(values.plain(value, seen), seen.lossy)
 
     def uniform(self, value: Any) -> Any:
@@ -112,9 +113,9 @@ class Masker:
         seen = self._pass()
         return {seen.known.numbered[hit.number].name for hit in seen.known.finder.find(data)}
 
-    def _pass(self, *, uniform: bool = False, names: bool = False) -> _Pass:
+    def _pass(self, *, uniform: bool = False, names: bool = False, ours: Callable[[str], bool] | None = None) -> _Pass:
         self._keep_fresh()
-        return _Pass(self._known, uniform=uniform, names=names)
+        return _Pass(self._known, uniform=uniform, names=names, ours=ours)
 
     def _keep_fresh(self) -> None:
         if self._asked is None:
@@ -147,14 +148,17 @@ def has_hidden(value: Any) -> bool:
 class _Pass:
     """One value being masked: collects whether anything was hidden for good."""
 
-    def __init__(self, known: _Known, *, uniform: bool, names: bool) -> None:
+    def __init__(self, known: _Known, *, uniform: bool, names: bool, ours: Callable[[str], bool] | None) -> None:
         self.known = known
         self.lossy = False
         self._uniform = uniform
         self._names = names
+        self._ours = ours
 
     def text(self, text: str) -> str:
         if len(text) < SHORTEST or (text in self.known.clean and not (self._uniform and self.known.has_placeholder(text))):
+            return text
+        if self._ours is not None and self._ours(text):
             return text
         data = _to_bytes(text)
         masked = self.data(data)

@@ -44,7 +44,7 @@ class Pack:
 
     def put(self, value: Any) -> Digest:
         """Add one value, masked; the same value is the same node."""
-        body = codec.encode(self._masker.mask(value, names=False).value)
+        body = self._encoded(value)
         name = codec.digest(body)
         if name not in self._known:
             self.nodes[name] = body
@@ -52,7 +52,7 @@ class Pack:
 
     def root(self, value: Any) -> Digest:
         """Add the value that names all others. It is handed in each time: a checkpoint holds its own root."""
-        body = codec.encode(self._masker.mask(value, names=False).value)
+        body = self._encoded(value)
         name = codec.digest(body)
         self.nodes[name] = body
         return name
@@ -69,6 +69,13 @@ class Pack:
     def has(self, name: Digest) -> bool:
         """Whether the journal has this node, or gets it with this resume point."""
         return name in self._known or name in self.nodes
+
+    def _encoded(self, value: Any) -> bytes:
+        """Masked, all but the nodes that it names: a secret of a few digits may stand in any digest by chance."""
+        return codec.encode(self._masker.mask(value, names=False, ours=self._is_node).value)
+
+    def _is_node(self, text: str) -> bool:
+        return self.has(Digest(text))
 
     def part(self, height: int, part: tuple[Digest, ...]) -> Digest:
         """Add one part of a list; its items are values, or parts one level below."""

@@ -193,3 +193,18 @@ def test_what_the_journal_let_go_is_handed_in_again() -> None:
     grown, _ = chat.pack([*items, codec.digest(b"one more")])
 
     assert chat.read(grown) == [*items, codec.digest(b"one more")]
+
+
+def test_a_secret_that_stands_in_a_digest_by_chance_takes_no_node_away() -> None:
+    message = Pack(OPEN, set()).put("a message")
+    pack = Pack(Masker(lambda: [Secret("PIN", message[10:18])]), set())
+
+    said = pack.put("a message")
+    topic = pack.put({"messages": said, "summary": f"the PIN is {message[10:18]}"})
+    root = pack.root({"topics": [topic], "history": Growing().extend(pack, [said]), "title": f"about {message[10:18]}"})
+
+    tree = Tree(pack.nodes.__getitem__)
+    value = tree.value(root)
+    assert tree.values(tree.list(value["history"])) == ["a message"]
+    assert tree.value(tree.value(value["topics"][0])["messages"]) == "a message"
+    assert (value["title"], tree.value(topic)["summary"]) == ("about [hidden:PIN]", "the PIN is [hidden:PIN]")
