@@ -5,7 +5,7 @@ What counts as delivered is what stands in the history; no flag is trusted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from ..journal.ids import InputId
 from ..journal.records import Input
 from . import agents, notify
 from .bindings import bound, of_agent
+from .position import OpenTool
 from .session import Session
 
 if TYPE_CHECKING:
@@ -205,14 +206,21 @@ def _topics(history: Any) -> Iterator[Any]:
             records.extend(getattr(record, "records", ()))
 
 
-async def intervention_start(active: Activation, agent: Any) -> None:
-    """Before the host raises for a new message: a saved result goes into the history first (I15)."""
+def intervention_start(active: Activation, agent: Any) -> Awaitable[None] | None:
+    """Before the host raises for a new message: a saved result goes into the history first (I15).
+
+    The host asks with each piece of an answer; nearly always there is nothing to wait for, and so no coroutine.
+    """
     session = of_agent(agent)
     open_tool = session.position.open_tools.get(agent.number) if session is not None else None
     if session is None or open_tool is None:
-        return
+        return None
     if open_tool.response is None and not open_tool.executing:
-        return
+        return None
+    return _result_first(session, agent, open_tool)
+
+
+async def _result_first(session: Session, agent: Any, open_tool: OpenTool) -> None:
     await agent.wait_if_paused()
     if agent.intervention is None:
         return
