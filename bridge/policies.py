@@ -11,10 +11,10 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..journal.digests import of_file
 from ..journal.records import Call, Permission
 from ..journal.replay import Allowlist, Policy
 from . import paths, senders
+from .unread import files
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -50,9 +50,12 @@ def permission(tool: Any, ctx: Any, pins: dict[str, str], root: Path) -> Permiss
 
 def _pinned(name: str, file: Path, pins: dict[str, str], root: Path) -> Permission:
     try:
-        relative = _own_name(file) or file.resolve().relative_to(root.resolve()).as_posix()
-        digest = of_file(file)
+        resolved = file.resolve()
+        relative = _own_name(resolved) or resolved.relative_to(root.resolve()).as_posix()
     except (OSError, ValueError):
+        return Permission()
+    digest = files.digest(str(resolved))
+    if not digest:
         return Permission()
     return Permission(name, digest) if pins.get(relative) == digest else Permission(None, digest)
 
@@ -70,8 +73,8 @@ def own_pins() -> dict[str, str]:
     return {f"{paths.PLUGIN}:{name}": digest for name, digest in OWN.items()}
 
 
-def _own_name(file: Path) -> str:
-    return next((f"{paths.PLUGIN}:{name}" for name in OWN if file.resolve() == (paths.ROOT / name).resolve()), "")
+def _own_name(resolved: Path) -> str:
+    return next((f"{paths.PLUGIN}:{name}" for name in OWN if resolved == (paths.ROOT / name).resolve()), "")
 
 
 def wait_target(arguments: dict[str, Any], now: int) -> int | None:
