@@ -152,11 +152,8 @@ async def _serve(session: Session, agent: Any, call: Call, data: dict[str, Any])
 
 def _prompt_digest(prompt: list[Any]) -> str:
     """Digest of roles and contents, for diagnosis only: prompts differ innocently."""
-    total = hashlib.sha256()
-    for message in prompt:
-        total.update(str(getattr(message, "type", "")).encode())
-        total.update(str(getattr(message, "content", message)).encode("utf-8", "surrogatepass"))
-    return total.hexdigest()
+    parts = [f"{getattr(message, 'type', '')}{getattr(message, 'content', message)}" for message in prompt]
+    return hashlib.sha256("".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _usage(outcome: Outcome, value: Any, prompt_tokens: Any) -> dict[str, Any] | None:

@@ -12,9 +12,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..journal.codec import decode, encode
 from ..journal.records import Call, Outcome, Proceed, Serve
-from ..journal.values import Opaque
+from ..journal.values import Opaque, plain
 from . import carried, documents, leavings, messages, outcomes, paths, policies, quiet, subordinates
 from .bindings import bound, of_agent, starting_call
 from .position import OpenTool
@@ -232,7 +231,7 @@ def _value(tool: Any, response: Any, before: _Before) -> dict[str, Any]:
         "left": leavings.since(tool.agent, before.data),
     }
     needed = [value["message"], value["additional"], value["attributes"]]
-    return {**value, "servable": isinstance(response.message, str) and not _has_opaque(decode(encode(needed)))}
+    return {**value, "servable": isinstance(response.message, str) and not _has_opaque(plain(needed))}
 
 
 def _has_opaque(value: Any) -> bool:
