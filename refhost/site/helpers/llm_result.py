@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 RESPONSE_METADATA_KEY = "responses"
@@ -110,7 +110,9 @@ class LLMResult:
         return json.dumps(calls[0]) if calls else ""
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "output_items": [item.to_dict() for item in self.output_items]}
+        """Its own parts, not copied; the prompt is one of them."""
+        parts = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**parts, "output_items": [item.to_dict() for item in self.output_items]}
 
     def metadata(self) -> dict[str, Any]:
         """What the history keeps: neither the prompt nor the raw answer."""
