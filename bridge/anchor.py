@@ -12,7 +12,7 @@ import sys
 import threading
 import types
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .activation import Activation
@@ -39,10 +39,11 @@ class Holder(types.ModuleType):
 
 def holder() -> Holder:
     """Return the module object that carries our state, made once per process."""
-    module = sys.modules.get(_NAME)
+    module: Any = sys.modules.get(_NAME)
     if module is None:
         module = sys.modules[_NAME] = Holder()
-    return cast(Holder, module)
+    found: Holder = module
+    return found
 
 
 def forget() -> None:
@@ -78,18 +79,18 @@ def status() -> dict[str, Any]:
 def gate(event: str, data: dict[str, Any] | None = None, **facts: Any) -> Any:
     """Hand a hook of a synchronous host function on: dispatch, guard or pass."""
     try:
-        from . import dispatcher
+        from .dispatcher import dispatch
     except Exception as error:  # a half updated plugin: the host must come up, its chats stay closed
         if not event.startswith("host."):
             raise
         sys.stderr.write(f"Durable Execution could not be loaded: {type(error).__name__}. Update or remove the plugin.\n")
         return None
-    return dispatcher.dispatch(event, data, facts)
+    return dispatch(event, data, facts)
 
 
 async def gate_async(event: str, data: dict[str, Any] | None = None, **facts: Any) -> Any:
     """Hand a hook of an asynchronous host function on: dispatch, guard or pass."""
-    from . import dispatcher
+    from .dispatcher import dispatch
 
-    answer = dispatcher.dispatch(event, data, facts)
+    answer = dispatch(event, data, facts)
     return await answer if isinstance(answer, Awaitable) else answer

@@ -41,7 +41,7 @@ class Position:
     def path_of(self, agent: Any) -> str | None:
         """Where this agent works in this run; None for one that is no part of it, like a helper that a tool made."""
         path = self.paths.get(agent.number)
-        return path if path is not None and any(each is agent for each in agents.of_chat(agent.context)) else None
+        return path if path is not None and agent in agents.of_chat(agent.context) else None
 
     def deepest(self, ctx: Any) -> Any:
         """The agent at work: those above wait for it."""
