@@ -56,9 +56,7 @@ def test_an_operation_that_meets_a_dying_writer_is_answered(store: SqliteStore) 
     assert store.submit(put("next")).result(PATIENCE) == 1
 
 
-def test_a_death_before_the_transaction_began_announces_nothing(
-    store: SqliteStore, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_death_before_the_transaction_began_announces_nothing(store: SqliteStore, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handle, "_LOCK_ATTEMPTS", ATTEMPTS_OF_A_SLOW_MACHINE)
     with child(LOCK, folder / "journal.db"):
         waiting = store.submit(put("x"))
