@@ -209,11 +209,13 @@ def panel(tab: Callable[..., Panel]) -> Panel:
 def _caught(panel: Panel, name: str, then: Callable[[Route], None]) -> Iterator[None]:
     pattern = f"**/api/plugins/durable_execution/{name}"
     waiting: list[Route] = []
-    panel.page.route(pattern, lambda route: waiting.append(route))
+    over = False
+    panel.page.route(pattern, lambda route: route.continue_() if over else waiting.append(route))
     yield
-    panel.page.unroute(pattern)  # first: what is asked from now on is not caught any more
+    over = True  # what is asked from now on is not caught any more
     for route in waiting:
         then(route)
+    panel.page.unroute(pattern)
 
 
 def unanswered(panel: Panel, name: str) -> AbstractContextManager[None]:
