@@ -448,6 +448,7 @@ STATES: list[Draw] = [
 ]  # fmt: skip
 
 
+@pytest.mark.timeout(600)  # forty states, one after the other: a minute on a busy machine
 @pytest.mark.parametrize(("width", "height", "light"), [MODES[0], MODES[3], *thorough(MODES[1], MODES[2])])
 def test_every_state_is_drawn(tab: Callable[..., Panel], site: Site, width: int, height: int, light: bool) -> None:
     panel = tab(width, height, light=light)
