@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 
 import pytest
@@ -21,6 +22,13 @@ def banners(world):
 def wait_changed(world, **wanted):
     found = {**NOTHING, **wanted}
     world.client().wait(lambda: status(world)["changed"] == found, what=f"{found}; {status(world)['changed']}")
+
+
+def changes_noted(world, name):
+    """How many changes are recorded, and where one of them has this name."""
+    with contextlib.closing(sqlite3.connect(f"file:{world.data_folder / 'journal.db'}?mode=ro", uri=True)) as db:
+        asked = "select count(*), max(instr(facts, ?)) from notices where kind = 'changes_seen'"
+        return db.execute(asked, (name.encode(),)).fetchone()
 
 
 @pytest.mark.parametrize(
@@ -48,15 +56,14 @@ def test_a_changed_file_is_noticed_and_said_until_it_is_put_back(world, model, w
     banner = banners(world)["durable_execution-changed"]
     assert name in banner["html"]
     assert "restart" in banner["html"]
-    assert name in world.output()
+    world.client().wait(lambda: name in world.output(), what="the line in the output")
+    world.client().wait(lambda: changes_noted(world, name)[0], what="the note in the journal")
     file.write_bytes(before)
     wait_changed(world)
     assert banners(world) == {}
-    db = sqlite3.connect(f"file:{world.data_folder / 'journal.db'}?mode=ro", uri=True)
-    kept = db.execute("select count(*), max(instr(facts, ?)) from notices where kind = 'changes_seen'", (name.encode(),)).fetchone()
-    db.close()
-    assert kept[0] == 1
-    assert kept[1] > 0
+    count, place = changes_noted(world, name)
+    assert count == 1
+    assert place > 0
 
 
 def test_a_new_file_and_a_file_that_is_gone_are_changes_too(world):
