@@ -96,6 +96,7 @@ def test_a_turn_that_waits_for_a_person_is_launched_anew_after_a_decision(world:
 
 
 def test_an_effect_that_ends_in_time_is_saved_and_nothing_begins_after_it(world: World, model: Model, gate: Path) -> None:
+    (world.plugin_folder / "config.json").write_text('{"suspend_grace_s": 50}', "utf-8")
     script_effect(model, gate)
     world.start()
     chat = begin_effect(world)
