@@ -65,6 +65,7 @@ def test_off_while_a_turn_waits_inside_a_hook_for_a_decision_ends_it_without_an_
     world.start()
     client, panel = world.client(), Panel(world.client())
     panel.wait_held(chat)
+    client.wait(lambda: "_durable_execution" in client.context(chat), what="the turn to stand in the hook")
     assert client.running(chat)
 
     client.toggle(False)
