@@ -29,19 +29,25 @@ def write_back(backup: dict[Path, bytes]) -> None:
 
 
 def begin_held(world, model, gate):
-    """A run that is held for its cut-off effect."""
+    """A run that is held for its cut-off effect, and a journal whose heads name all of it: a backup of now takes them, too."""
     script_effect(model, gate)
     (world.folder / "tmp").mkdir(exist_ok=True)
     world.start()
-    return hold_in_effect(world)
+    chat = hold_in_effect(world)
+    wait_heads(world)
+    return chat
 
 
 def go_on_and_finish(world, chat):
     panel = Panel(world.client())
     assert panel.decide(panel.wait_held(chat), "confirmed_completed", "seen", result_text="done a").status == 200
     assert ended(world, chat) == "completed"
-    world.client().wait(lambda: heads_are_written(world), what="a pause, in which the heads are written")
+    wait_heads(world)
     assert world.effects() == ["start a"]
+
+
+def wait_heads(world):
+    world.client().wait(lambda: heads_are_written(world), what="a pause, in which the heads are written")
 
 
 def heads_are_written(world):
