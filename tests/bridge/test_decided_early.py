@@ -9,7 +9,7 @@ import pytest
 from refhost.model import Model, answer, use
 from refhost.world import World
 from tests.bridge.test_parallel import below, told, tool
-from tests.support.scenes import ended
+from tests.support.scenes import calls, ended
 from tests.support.story import Panel
 
 BUSY_LOOP = """
@@ -60,6 +60,7 @@ def test_the_turn_goes_on_and_nobody_is_asked_again(busy: World, model: Model) -
     assert ended(busy, chat) == "completed"
     assert busy.effects() == ["start a"]
     assert len(model.requests("chat")) == 2
+    assert "reused" not in [call["status"] for call in calls(busy, chat)]  # it went on where it was, and did not begin anew
     assert "_durable_execution" not in busy.client().context(chat)
 
 

@@ -777,6 +777,20 @@ MUTANTS = (
         (BETWEEN + "::test_a_message_stands_once_and_at_its_place_although_the_resume_point_that_says_so_could_not_be_written_at_first",),
     ),
     Mutant(
+        "a decision does not wait until the turn waits for it",
+        "bridge/launching.py",
+        "def _go_on(active: Activation, session: Session, run: Run) -> None:\n    let_park(active, session)\n",
+        "def _go_on(active: Activation, session: Session, run: Run) -> None:\n",
+        ("tests/bridge/test_decided_early.py::test_the_turn_goes_on_and_nobody_is_asked_again",),
+    ),
+    Mutant(
+        "a deleted chat gets its name",
+        "bridge/background.py",
+        "    return AgentContext.get(ctx.id) is not ctx\n",
+        "    return False\n",
+        ("tests/bridge/test_background.py::test_a_chat_that_is_deleted_while_it_is_being_named_stays_deleted",),
+    ),
+    Mutant(
         "what is in no hurry waits for ever",
         "journal/store/writer.py",
         "        while self._jobs and not self._is_wanted() and self._rings(_UNHURRIED_SECONDS):\n            pass\n",
