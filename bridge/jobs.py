@@ -247,6 +247,7 @@ def _go_on(active: Activation, session: Session, run: Run) -> None:
         if not launching.may_go_on(active, session, run):
             return
         run = active.journal.settle(run.run_id, None).result(waiting.PATIENT_S)
-    session.run, session.phase = run, Phase.READY
+    with session.lock:  # its coroutine may just come to wait for what was decided already
+        session.run, session.phase = run, Phase.READY
     if children.stands_alone(active, run):
         resume(active, session)

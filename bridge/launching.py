@@ -204,7 +204,9 @@ def _go_on(active: Activation, session: Session, run: Run) -> None:
         return
     if not may_go_on(active, session, run):
         return
-    session.run, session.phase = active.journal.settle(run.run_id, None).result(waiting.PATIENT_S), Phase.READY
+    settled = active.journal.settle(run.run_id, None).result(waiting.PATIENT_S)
+    with session.lock:  # a coroutine of it may just come to wait for what was decided already
+        session.run, session.phase = settled, Phase.READY
     threading.Thread(target=launch, args=(session,), name="durable-launch", daemon=True).start()
 
 

@@ -168,6 +168,7 @@ class Session:
             )
 
         large = waiting.is_large(arguments, extra)
+        here = self.generation, self.handle is not None
         while True:
             await self._wait_suspended()
             try:
@@ -175,7 +176,7 @@ class Session:
             except JournalError as error:
                 raise notify.stopped(str(error)) from error
             if isinstance(step, Held):
-                await self._park()
+                await self._park(*here)
                 continue
             if isinstance(step, Serve) and (why := unservable(step.call)):
                 await self.hold(HoldReason.NOT_SERVABLE, step.call.call_id, why)
@@ -194,13 +195,14 @@ class Session:
 
     async def hold(self, reason: HoldReason, call_id: CallId | None, text: str) -> None:
         """Hold the run for a step that turned out impossible, and wait here for the decision."""
+        here = self.generation, self.handle is not None
         try:
             held = await waiting.durable(
                 lambda: self.activation.journal.hold_run(self.run.run_id, reason, call_id=call_id, text=text),
                 self.note_store,
             )
             if held.hold is not None:
-                await self._park()
+                await self._park(*here)
         except JournalError as error:
             raise notify.stopped(str(error)) from error
 
@@ -221,26 +223,39 @@ class Session:
         if passed is not None:
             passed()
 
-    async def _park(self) -> None:
-        """Wait inside a hook, the way the host's own pause waits, until a person decided."""
-        if self.handle is not None:
-            self._leave()
-        generation = self.generation
-        self.wait_for_person(self.activation.journal.run(self.run.run_id), Phase.PARKED)
+    async def _park(self, generation: int, leaves: bool) -> None:
+        """Wait inside a hook, the way the host's own pause waits, until a person decided.
+
+        A coroutine that somebody counts as running `leaves`: it is cancelled, and the run goes on in another one.
+        """
+        if not self._stand(generation, leaves):
+            return
+        self._tell_waiting()
+        if leaves:
+            raise asyncio.CancelledError
         while self.phase is Phase.PARKED and not self.activation.closed:
             await asyncio.sleep(_PARK_S)
         if self.phase is not Phase.RUNNING or self.generation != generation:
             raise notify.stopped(self.ended_by or "This run was ended by a person.")
 
-    def _leave(self) -> None:
-        """A coroutine that somebody counts as running is not kept waiting: it is cancelled, and the run goes on in another one."""
+    def _stand(self, generation: int, leaves: bool) -> bool:
+        """Whether this coroutine of that generation waits; False if it goes on already, and raises if it is over.
+
+        People see a hold from its commit on. Who decided before this coroutine came here, in a loop that others kept busy,
+        has set the run going in another one.
+        """
         run = self.activation.journal.run(self.run.run_id)
-        if self.handle is _current_task():
-            self.handle = None
-        self.fence(run)
-        self.fresh = False
-        self.wait_for_person(run)
-        raise asyncio.CancelledError
+        with self.lock:
+            is_mine = self.generation == generation and self.phase in (Phase.RUNNING, Phase.PARKED)
+            if is_mine and run.hold is None and run.state is RunState.RUNNING and run.token == self.run.token:
+                return False
+            if is_mine and run.hold is not None:
+                if leaves:
+                    self.handle = None if self.handle is _current_task() else self.handle
+                    self.fence(run)
+                self.run, self.phase, self.fresh = run, Phase.HELD if leaves else Phase.PARKED, self.fresh and not leaves
+                return True
+        raise asyncio.CancelledError if leaves else notify.stopped(self.ended_by or "This run goes on elsewhere.")
 
     def lost_its_task(self, why: str) -> None:
         """Somebody cancelled this run's task in the middle, which ends no run (I3): a person is asked, about what is unknown or at all."""
@@ -286,13 +301,17 @@ class Session:
 
     # -- holds, lives and the end -----------------------------------------------
 
-    def wait_for_person(self, run: Run, phase: Phase = Phase.HELD) -> None:
+    def wait_for_person(self, run: Run) -> None:
         """A hold comes into force: the chat says so, and callers are let go."""
         with self.lock:
-            self.run, self.phase = run, phase
+            self.run, self.phase = run, Phase.HELD
+        self._tell_waiting()
+
+    def _tell_waiting(self) -> None:
+        hold = self.run.hold
         self.passed_cursor()
-        if run.hold is not None:
-            notify.held(self, run.hold)
+        if hold is not None:
+            notify.held(self, hold)
         self.say("held")
 
     def claimed(self, claim: Claim) -> None:

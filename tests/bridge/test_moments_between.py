@@ -170,6 +170,39 @@ workers._take_on = taken
     assert world.effects() == ["start a", "start a", "end a"]
 
 
+@pytest.mark.parametrize("begun", ["by a person", "by the clock", "as a job"])
+def test_a_decision_that_comes_before_the_turn_stands_at_its_hold_is_not_lost(
+    world: World, model: Model, inside: Any, gate: Path, begun: str
+) -> None:
+    """People see a hold from its commit on; a loop that others keep busy brings the turn to it later."""
+    call = tool("a", before="connection")
+    model.script(answer("all done"), when="tool_result", repeat=True)
+    model.script(use("parallel", tool_calls=[call]) if begun == "as a job" else use("effect", **call["tool_args"]))
+    client, panel = world.start(env=QUICK).client(), Panel(world.client())
+    assert client.configure({"live_unknown": "hold"}).status == 200
+    inside(f"""
+real_park = session.Session._park
+async def late(self, *here):
+    session.Session._park = real_park
+    while not Path({str(gate)!r}).exists():
+        time.sleep(0.02)
+    await real_park(self, *here)
+session.Session._park = late
+""")
+    chat = plan(client, minutes_ago(5)) if begun == "by the clock" else begin(world)
+    detail = panel.wait_held(chat)
+
+    decide(world, detail, "confirmed_completed", result_text="it is done")
+    if begun != "as a job":
+        client.wait(lambda: panel.run(detail["run"]["run_id"])["run"]["state"] == "running", what="the run to be set going")
+    gate.touch()
+
+    assert ended(world, chat) == "completed"
+    assert world.effects() == ["start a"]
+    assert len(model.requests("chat")) == 2
+    assert panel.needs_you() == []
+
+
 def test_a_cancelled_scheduled_turn_is_held_although_the_journal_refused_at_first(world: World, model: Model, inside: Any) -> None:
     world.add_plugin("odd", {"tools/odd.py": ODD})
     model.script(use("odd"), when=WORK, repeat=True)

@@ -554,6 +554,13 @@ MUTANTS = (
         (f"{BETWEEN}::test_a_suspension_that_begins_just_when_a_job_is_gone_on_with_does_not_end_the_job",),
     ),
     Mutant(
+        "a turn comes to stand at a hold that was decided before",
+        "bridge/session.py",
+        "            if is_mine and run.hold is not None:\n",
+        "            if True:\n",
+        (f"{BETWEEN}::test_a_decision_that_comes_before_the_turn_stands_at_its_hold_is_not_lost",),
+    ),
+    Mutant(
         "a job that goes on counts its calls from where it stopped",
         "bridge/workers.py",
         "    session.position.stand_at_start()\n",

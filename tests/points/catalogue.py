@@ -129,7 +129,7 @@ WRAPS = (
     Wrap("scan.taken_up", "one run was taken up: held, or ready", "bridge.resume", "_take_up", AFTER, True),
     Wrap("scan.files", "chats that lag behind a finished run were completed", "bridge.resume", "_complete_chats", AFTER, True),
     Wrap("scan.done", "every run was taken up", "bridge.resume", "scan", AFTER, True),
-    Wrap("hold.in_force", "a hold is in force in the chat", "bridge.session", "Session.wait_for_person", AFTER, True),
+    Wrap("hold.in_force", "a hold is in force in the chat", "bridge.session", "Session._tell_waiting", AFTER, True),
     Wrap("launch.begun", "a run is about to be started", "bridge.launching", "launch", BEFORE, True),
     Wrap("launch.claimed", "the run has its token and cursor in memory", "bridge.session", "Session.claimed", AFTER, True),
     Wrap("launch.started", "the run's coroutine was started", "bridge.launching", "_launch", AFTER, True),
