@@ -32,7 +32,7 @@ AFTER = {
 
 def open_call(world: World, model: Model, kind: str, name: str, gate: Path) -> str:
     """A chat with an open call; it ends when its gate is opened, and would be followed by more."""
-    client, before = world.client(), len(model.requests("chat"))
+    client = world.client()
     if kind == "tool":
         model.script(use("effect", arg=name, gate=str(gate)), use("effect", arg=f"{name}-again"), answer("all done"), when=name)
     else:
@@ -42,7 +42,7 @@ def open_call(world: World, model: Model, kind: str, name: str, gate: Path) -> s
     if kind == "tool":
         client.wait(lambda: f"start {name}" in world.effects(), what="the effect to start")
     else:
-        client.wait(lambda: len(model.requests("chat")) > before, what="the model to be asked")
+        client.wait(lambda: any(name in request.prompt for request in model.requests("chat")), what="the model to be asked")
     return chat
 
 
