@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import time
 import uuid
+from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..journal.errors import ChatBusy, InputConflict, JournalError, RunEnded
+from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded
 from ..journal.records import Input, Run
 from . import (
     agents,
@@ -27,7 +29,7 @@ from . import (
     queue,
     waiting,
 )
-from .beginnings import content_of, is_orphan
+from .beginnings import TOO_LATE, content_of, is_orphan
 from .bindings import bound
 from .messages import Message
 from .session import Phase, Session
@@ -212,7 +214,7 @@ def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None
             notify.warn(ctx, "Not started", text, f"durable-busy-{busy.run.run_id}")
             data["result"] = active.answer(text)
             return
-        waiting.commit(active.journal.stop_run(busy.run.run_id, "refused: the journal did not answer"))
+        waiting.commit(active.journal.stop_run(busy.run.run_id, TOO_LATE, refused=True))
         admitted = beginnings.admit(active, ctx, msg, point)
     if admitted.repeat and not is_orphan(active, admitted.run):
         data["result"] = answers.repeat(active, None, admitted.run)
@@ -229,8 +231,13 @@ def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None
 def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, data: dict[str, Any]) -> bool:
     """A message for a run that has not ended: saved first, then delivered once or kept. False: it ended just now."""
     _let_start(session, ctx)
+    future = active.journal.keep_input(session.run.run_id, msg.id, content_of(msg))
     try:
-        kept = waiting.commit(active.journal.keep_input(session.run.run_id, msg.id, content_of(msg)))
+        kept = waiting.commit(future)
+    except CommitTimeout:
+        if (ctx.id, msg.id) not in active.claiming:  # that one is known already, under this very id
+            future.add_done_callback(partial(_withdraw, active))
+        raise
     except RunEnded:
         active.drop(session)
         active.closing.add(ctx.id)
@@ -258,6 +265,13 @@ def _to_unfinished(active: Activation, session: Session, ctx: Any, msg: Any, dat
         notify.inform(ctx, "Message kept", notify.KEPT)
         data["result"] = active.answer(notify.why_waiting(active, session))
     return True
+
+
+def _withdraw(active: Activation, late: Future[Input]) -> None:
+    """A message that was answered with a refusal must not start to count afterwards: it is sent again, under another id."""
+    if not late.cancelled() and late.exception() is None:
+        kept = late.result()
+        active.journal.discard_input(kept.run_id, None, kept.input_id, TOO_LATE)
 
 
 def _reached(session: Session, ctx: Any) -> Any:

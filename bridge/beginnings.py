@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .activation import Activation
 
 
+TOO_LATE = "refused: the journal answered too late"
+
+
 def content_of(msg: Any) -> dict[str, Any]:
     return {"text": msg.message, "attachments": list(msg.attachments), "system": list(msg.system_message)}
 
@@ -90,7 +93,7 @@ def _withdraw(active: Activation, late: Future[Any]) -> None:
     """An admission that was answered with a refusal must not start to count afterwards."""
     if late.cancelled() or late.exception() is not None or late.result().repeat:
         return
-    active.journal.stop_run(late.result().run.run_id, "refused: the journal answered too late")
+    active.journal.stop_run(late.result().run.run_id, TOO_LATE, refused=True)
 
 
 def is_orphan(active: Activation, run: Run) -> bool:

@@ -10,7 +10,7 @@ from .codec import Body
 from .errors import InputConflict, NotAllowed, RunEnded, StaleVersion, UnknownRun
 from .ids import ChatId, Digest, InputId, RunId
 from .records import Admitted, Input, InputState, ResumePoint, Run
-from .runs import by_message, create, load_any, removed_run
+from .runs import by_message, create, load_any, removed_run, stop
 from .scribe import Scribe
 from .store.base import Reader, Row
 
@@ -59,6 +59,17 @@ def admit(
     if known is not None:
         deliver(scribe, chat_id, [input_id])
     return Admitted(replace(run, checkpoint_seq=seq), repeat=False)
+
+
+def refuse(scribe: Scribe, run_id: RunId, origin: str) -> Run:
+    """An admission that was answered with a refusal: nothing of it ever ran, and its message may come again under its own id."""
+    run = load_any(scribe.tx, run_id)
+    if run.state.is_final:
+        return run
+    stopped = stop(scribe, run_id, origin, "")
+    scribe.tx.change("free_message", run_id=run_id)
+    scribe.tx.change("offer_again", chat_id=run.chat_id, input_id=run.input_id, now=scribe.now)  # a person, or nobody, sends it again
+    return stopped
 
 
 def find(tx: Reader, chat_id: ChatId, input_id: InputId) -> Run | Input | None:
@@ -124,12 +135,27 @@ def keep(scribe: Scribe, run_id: RunId, input_id: InputId, body: Body) -> Input:
     return kept
 
 
-def discard(scribe: Scribe, run_id: RunId, version: int, input_id: InputId, origin: str) -> Input:
-    """A person does not want a message sent that a Stop left over. Discarded twice is discarded."""
+def discard(scribe: Scribe, run_id: RunId, version: int | None, input_id: InputId, origin: str) -> Input:
+    """A person does not want a message sent that a Stop left over. Discarded twice is discarded.
+
+    Without a version: it was saved after its sender had heard a refusal. It never counted, and may come again under the same id.
+    """
+    if version is None:
+        return _withdraw(scribe, run_id, input_id)
     run, known = offered(scribe.tx, run_id, version, input_id)
     if known.state is InputState.OFFERED:
         scribe.tx.change("discard_input", chat_id=run.chat_id, input_id=input_id, now=scribe.now)
         scribe.event("input_discarded", run_id, input=input_id, origin=origin)
+    return replace(known, state=InputState.DISCARDED)
+
+
+def _withdraw(scribe: Scribe, run_id: RunId, input_id: InputId) -> Input:
+    run = load_any(scribe.tx, run_id)
+    known = find(scribe.tx, run.chat_id, input_id)
+    if not isinstance(known, Input):
+        raise NotAllowed("No message of this name waits here.")
+    if scribe.tx.change("withdraw_input", chat_id=run.chat_id, input_id=input_id, run_id=run_id):
+        scribe.event("input_withdrawn", run_id, input=input_id)
     return replace(known, state=InputState.DISCARDED)
 
 

@@ -144,8 +144,8 @@ class Journal(Owned):
         body = self._intake.facts(content)
         return self._write_sized("message", body, lambda scribe: inputs.keep(scribe, RunId(run_id), InputId(input_id), body))
 
-    def discard_input(self, run_id: str, version: int, input_id: str, origin: str) -> Future[Input]:
-        """A message that a Stop left over will not be sent."""
+    def discard_input(self, run_id: str, version: int | None, input_id: str, origin: str) -> Future[Input]:
+        """A message that a Stop left over will not be sent. Without a version: one that was refused and then saved all the same."""
         who = self._intake.text(origin)
         return self._write(lambda scribe: inputs.discard(scribe, RunId(run_id), version, InputId(input_id), who))
 
@@ -203,9 +203,14 @@ class Journal(Owned):
         who = self._intake.text(by)
         return self._write(lambda scribe: recovery.interrupt(scribe, RunId(run_id), who, self.allowlist))
 
-    def stop_run(self, run_id: str, origin: str, note: str = "") -> Future[Run]:
-        """End an unfinished run for good; messages that wait are offered, never sent by themselves."""
+    def stop_run(self, run_id: str, origin: str, note: str = "", *, refused: bool = False) -> Future[Run]:
+        """End an unfinished run for good; messages that wait are offered, never sent by themselves.
+
+        `refused`: its admission came too late and was answered with a refusal, so its message may come again.
+        """
         who, why = self._intake.text(origin), self._intake.text(note)
+        if refused:
+            return self._write(lambda scribe: inputs.refuse(scribe, RunId(run_id), who))
         return self._write(lambda scribe: children.stop(scribe, RunId(run_id), who, why))
 
     def note_chat_saved(self, run_id: str) -> Future[int]:

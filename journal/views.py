@@ -89,6 +89,7 @@ _EVENTS: Mapping[str, str] = {
     "call_withheld": "A step was not started: it needs a hidden value.",
     "input_discarded": "A message that was left over was discarded.",
     "input_kept": "A message was kept for this run.",
+    "input_withdrawn": "It was not taken in after all: the journal answered too late, and its sender was told so.",
 }
 """Events of single steps are not listed: the timeline shows them."""
 

@@ -254,6 +254,68 @@ recovery.interrupt = refused
     assert model.requests("chat")[-1].prompt.count("one more") == 1
 
 
+def test_a_message_that_was_refused_while_it_was_being_written_may_come_again_under_its_own_id(
+    world: World, model: Model, inside: Any, gate: Path
+) -> None:
+    """The queue sends it again by itself, and programs do: nobody would read that it was handled already."""
+    model.script(answer("the answer"), answer("never"))
+    world.start()
+    client = world.client()
+    chat = client.create_chat()
+    inside(f"""
+from usr.plugins.durable_execution.journal import inputs
+real_admit = inputs.admit
+def slow(*args, **more):
+    inputs.admit = real_admit
+    while not Path({str(gate)!r}).exists():
+        time.sleep(0.02)
+    return real_admit(*args, **more)
+inputs.admit = slow
+""")
+
+    assert "not taken in" in client.say(chat, TEXT, "its-id")
+    gate.touch()
+    client.wait(lambda: [run["state"] for run in Panel(client).all_runs()] == ["stopped"], what="the refusal to be recorded")
+
+    assert client.say(chat, TEXT, "its-id") == "the answer"
+    assert client.say(chat, TEXT, "its-id") == "the answer"
+    assert [run["state"] for run in Panel(client).all_runs()] == ["completed", "stopped"]
+    world.restart()
+    assert len(model.requests("chat")) == 1
+
+
+def test_a_message_that_was_refused_while_it_was_being_written_is_not_sent_afterwards(
+    world: World, model: Model, inside: Any, gate: Path
+) -> None:
+    """A disk that is slow for a moment: its sender was told to send it again, and the page gives it another id then."""
+    written = gate.with_name("written")
+    model.script(use("effect", arg="a", gate=str(gate)), answer("all done"), answer("once more"), answer("never"))
+    world.start()
+    client = world.client()
+    chat = begin_effect(world, TEXT)
+    inside(f"""
+from usr.plugins.durable_execution.journal import inputs
+real_keep = inputs.keep
+def slow(*args):
+    inputs.keep = real_keep
+    while not Path({str(written)!r}).exists():
+        time.sleep(0.02)
+    return real_keep(*args)
+inputs.keep = slow
+""")
+
+    assert "not taken in" in client.say(chat, "one more", "its-id")
+    written.touch()
+    gate.touch()
+
+    assert ended(world, chat) == "completed"
+    client.wait_idle(chat)
+    assert "one more" not in model.requests("chat")[-1].prompt
+    assert client.say(chat, "one more", "its-id") == "once more"  # a program keeps the id
+    assert [run["state"] for run in Panel(client).all_runs()] == ["completed", "completed"]
+    assert len(model.requests("chat")) == 3
+
+
 def test_a_message_does_not_wait_for_a_journal_that_is_slow_to_hold_a_run(world: World, model: Model, inside: Any, gate: Path) -> None:
     """Whoever brings it may stand in a loop that serves everybody."""
     world.start()

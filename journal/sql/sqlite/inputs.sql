@@ -77,3 +77,19 @@ update inputs
 update inputs
    set state = 'discarded', changed_at = :now
  where chat_id = :chat_id and input_id = :input_id and state = 'offered'
+
+-- withdraw_input --
+-- Only what nobody has been told of but the one who heard that it was refused.
+delete from inputs
+ where chat_id = :chat_id and input_id = :input_id and run_id = :run_id and state = 'waiting'
+
+-- free_message --
+-- The id of a message is free again; the record of its run stays.
+update runs
+   set input_id = input_id || ' ' || run_id
+ where run_id = :run_id
+
+-- offer_again --
+update inputs
+   set state = 'offered', changed_at = :now
+ where chat_id = :chat_id and input_id = :input_id and state = 'delivered'
