@@ -21,7 +21,7 @@ from .reserve import Reserve
 from .witness import Witness
 
 _MOST_IN_A_BATCH = 256
-_BREATH_SECONDS = 0.05
+_BREATH_SECONDS = 0.25
 _IDLE_SECONDS = 5.0
 _UNHURRIED_SECONDS = 0.5
 MERGE_PAGES = 800
