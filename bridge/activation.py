@@ -81,7 +81,11 @@ class Activation:
     @property
     def is_on(self) -> bool:
         """False once switched off, by the host or by hand: then every wrapper passes through."""
-        return not self.closed and paths.is_switched_on()
+        now = time.monotonic()
+        if self.closed or not paths.is_switched_on():
+            return False
+        self._looked = now
+        return True
 
     @property
     def was_on_just_now(self) -> bool:
@@ -89,11 +93,8 @@ class Activation:
 
         A look at a file lets go of the interpreter; another thread that is busy may keep it longer than a commit takes.
         """
-        now = time.monotonic()
-        if now - self._looked >= _LOOK_S:
-            if not self.is_on:
-                return False
-            self._looked = now
+        if time.monotonic() - self._looked >= _LOOK_S:
+            return self.is_on
         return not self.closed
 
     def chat_lock(self, chat_id: str) -> threading.RLock:
