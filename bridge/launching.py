@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _PORT_S = 300.0
 _LOOK_S = 0.01
+_ON_ITS_WAY_S = 5.0
 
 
 def start(active: Activation, ready: list[Session], first: Callable[[], None]) -> None:
@@ -212,7 +213,7 @@ def _go_on(active: Activation, session: Session, run: Run) -> None:
 
 def let_park(active: Activation, session: Session) -> None:
     """Decided a moment after it was held: the coroutine may be on its way to where it waits still, and goes on from there."""
-    deadline = time.monotonic() + waiting.PATIENT_S
+    deadline = time.monotonic() + _ON_ITS_WAY_S
     while session.phase is Phase.RUNNING and session.is_at_work() and time.monotonic() < deadline:
         if active.closed or active.suspension is not None:
             return

@@ -241,15 +241,15 @@ class Session:
     def _stand(self, generation: int, leaves: bool) -> bool:
         """Whether this coroutine of that generation waits; False if it goes on already, and raises if it is over.
 
-        People see a hold from its commit on. Who decided before this coroutine came here, in a loop that others kept busy,
-        has set the run going in another one.
+        People see a hold from its commit on. Who decided a moment before this coroutine came here waits until it stands
+        (`launching.let_park`); who waited for that in vain, in a loop that others kept busy, has set the run going in another one.
         """
         run = self.activation.journal.run(self.run.run_id)
         with self.lock:
             is_mine = self.generation == generation and self.phase in (Phase.RUNNING, Phase.PARKED)
             if is_mine and run.hold is None and run.state is RunState.RUNNING and run.token == self.run.token:
                 return False
-            if is_mine and run.hold is not None:
+            if is_mine and (run.hold is not None or run.state is RunState.QUEUED):
                 if leaves:
                     self.handle = None if self.handle is _current_task() else self.handle
                     self.fence(run)

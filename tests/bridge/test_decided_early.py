@@ -13,20 +13,30 @@ from tests.support.scenes import calls, ended
 from tests.support.story import Panel
 
 BUSY_LOOP = """
-# Another chat keeps the loop busy in the moment between a recorded hold and the wait for its decision.
+# Another chat keeps the loop busy between a recorded hold and the wait for its decision, until a moment after the decision.
 import asyncio
+import threading
 
+from usr.plugins.durable_execution.bridge import jobs
 from usr.plugins.durable_execution.bridge.session import Session
 
-park = Session._park
+decided = threading.Event()
+park, released = Session._park, jobs.released
 
 
-async def late(self):
-    await asyncio.sleep(1.5)
-    await park(self)
+async def late(self, *here):
+    while not decided.is_set():
+        await asyncio.sleep(0.02)
+    await asyncio.sleep(0.5)
+    await park(self, *here)
 
 
-Session._park = late
+def seen(*args):
+    decided.set()
+    released(*args)
+
+
+Session._park, jobs.released = late, seen
 """
 
 

@@ -556,7 +556,7 @@ MUTANTS = (
     Mutant(
         "a turn comes to stand at a hold that was decided before",
         "bridge/session.py",
-        "            if is_mine and run.hold is not None:\n",
+        "            if is_mine and (run.hold is not None or run.state is RunState.QUEUED):\n",
         "            if True:\n",
         (f"{BETWEEN}::test_a_decision_that_comes_before_the_turn_stands_at_its_hold_is_not_lost",),
     ),
