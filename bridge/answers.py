@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from ..journal.records import Input, Run, RunState
+from ..journal.records import Input, InputState, Run, RunState
 from . import notify
 from .session import Session
 
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from .activation import Activation
 
 ANSWER_GONE = "This message was recorded and its run has ended; its answer is no longer kept. Nothing was started."
+_ABOUT = {
+    InputState.WAITING: notify.KEPT,
+    InputState.DELIVERED: "This message was already delivered.",
+    InputState.OFFERED: "This message was left over when its turn was stopped. Nobody has sent it yet: send or discard it in Recovery.",
+    InputState.DISCARDED: "This message was left over when its turn was stopped, and was discarded. It was not sent.",
+}
 _LOOK_S = 5.0
 
 
@@ -45,7 +51,7 @@ def recorded(active: Activation, session: Session | None, record: Run | Input) -
     """A task that gives what is recorded of a message that was taken in before."""
     if isinstance(record, Run):
         return repeat(active, session, record)
-    return active.answer(notify.KEPT if record.state.value == "waiting" else "This message was already delivered.")
+    return active.answer(_ABOUT[record.state])
 
 
 def repeat(active: Activation, session: Session | None, run: Run) -> Any:

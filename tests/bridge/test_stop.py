@@ -146,7 +146,10 @@ def test_messages_that_a_stop_left_over_are_sent_or_discarded_by_a_person(world:
     assert world.client().say(left_over, "something else") == "heard"
     assert "the second" not in prompts(model, -1)
 
+    ident = next(m["input_id"] for m in detail["messages"] if m["text"] == "the third")
+    assert "Nobody has sent it yet" in world.client().say(left_over, "the third", ident)
     assert settle(world, detail, "the third", "discard").status == 200
+    assert "was not sent" in world.client().say(left_over, "the third", ident)
     model.script(answer("done"), when="the second")
     assert settle(world, detail, "the second", "send").status == 200
 
