@@ -172,7 +172,6 @@ def test_off_by_hand_during_a_tool_that_loses_its_connection_the_call_stays_unkn
     gate.touch()
     saying.join(60)
     client.wait_idle(chat)
-    wait_status(world, active=False)
     client.toggle(True)
 
     assert Panel(client).wait_held(chat)
