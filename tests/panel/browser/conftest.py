@@ -188,6 +188,8 @@ def tabs(chromium: Browser, site: Site) -> Iterator[Callable[..., Panel]]:
         return panel.visit(chat)
 
     yield opened
+    for panel in panels:
+        panel.page.wait_for_function("!window.__asking")  # a late question would be one of the next test
     complaints = [line for panel in panels for line in panel.complaints]
     for panel in panels:
         panel.page.context.close()
