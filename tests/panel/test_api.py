@@ -61,7 +61,7 @@ def send_raw(world: World, body: Any, name: str, *, token: bool = True) -> Raw:
         headers["X-CSRF-Token"] = csrf
     request = urllib.request.Request(f"{world.url}/api/plugins/durable_execution/{name}", body, headers)
     try:
-        answer = browser.open(request, timeout=20)
+        answer = browser.open(request, timeout=60)
     except urllib.error.HTTPError as error:
         answer = error
     with answer:

@@ -306,5 +306,6 @@ class Machine(RuleBasedStateMachine):
                 assert call.allowance <= self.allowed.get(call.call_id, 0)
 
 
-TestMachine = pytest.mark.properties(Machine.TestCase)
+_LIMIT = pytest.mark.timeout(3600 if FULL else 600)  # hundreds of commits and restarts
+TestMachine = _LIMIT(pytest.mark.properties(Machine.TestCase))
 TestMachine.settings = examples(8, cut_down=bool(FULL))
