@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded
+from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, Refused, RunEnded
 from ..journal.records import Input, Run
 from . import (
     agents,
@@ -163,7 +163,7 @@ def _is_recorded(active: Activation, ctx: Any) -> bool:
     if not paths.is_switched_on_for(ctx.agent0):  # its steps would pass unseen
         return False
     _let_close(active, ctx)
-    if ctx.is_running():  # it ran before we were switched on: protected from its next message
+    if ctx.is_running() and ctx.id not in active.closing:  # it ran before we were switched on: protected from its next message
         active.unprotected.add(ctx.id)
         return False
     active.unprotected.discard(ctx.id)
@@ -175,7 +175,8 @@ def _let_close(active: Activation, ctx: Any) -> None:
     deadline = time.monotonic() + waiting.SYNC_S
     while ctx.id in active.closing and ctx.is_running() and time.monotonic() < deadline:
         time.sleep(0.005)
-    active.closing.discard(ctx.id)
+    if not ctx.is_running():
+        active.closing.discard(ctx.id)
 
 
 def _let_start(session: Session, ctx: Any) -> None:
@@ -202,6 +203,8 @@ def _known_before(active: Activation, ctx: Any, msg: Any) -> Any:
 
 
 def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None:
+    if ctx.id in active.closing:  # the host would hand it to that task, which takes none any more
+        raise Refused("The turn before it is still ending.")
     projector = active.projector(ctx.id)
     entered = agents.entered_at(ctx.get_agent().number)  # a chat that was saved while a subordinate spoke goes on there
     point = projector.project(ctx, {}, paths=entered)

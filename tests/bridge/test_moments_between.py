@@ -316,6 +316,35 @@ inputs.keep = slow
     assert len(model.requests("chat")) == 3
 
 
+def test_a_message_that_comes_while_the_turn_before_is_still_ending_is_refused_and_may_come_again(
+    world: World, model: Model, inside: Any, gate: Path
+) -> None:
+    """Other chats may keep the loop busy for longer than a message waits: the host would hand it to a task that takes none any more."""
+    model.script(answer("the first"), answer("the second"))
+    world.start()
+    client = world.client()
+    chat = client.create_chat()
+    inside(f"""
+real_end = session.Session.end
+def late(self, *args):
+    session.Session.end = real_end
+    real_end(self, *args)
+    while not Path({str(gate)!r}).exists():
+        time.sleep(0.02)
+session.Session.end = late
+""")
+    client.send(chat, TEXT)
+    client.wait(lambda: [run["state"] for run in Panel(client).all_runs()] == ["completed"], what="the recorded end")
+
+    assert "still ending" in client.say(chat, "one more", "its-id")
+    gate.touch()
+    client.wait_idle(chat)
+
+    assert client.say(chat, "one more", "its-id") == "the second"
+    assert [run["state"] for run in Panel(client).all_runs()] == ["completed", "completed"]
+    assert len(model.requests("chat")) == 2
+
+
 def test_a_message_does_not_wait_for_a_journal_that_is_slow_to_hold_a_run(world: World, model: Model, inside: Any, gate: Path) -> None:
     """Whoever brings it may stand in a loop that serves everybody."""
     world.start()

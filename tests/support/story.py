@@ -94,11 +94,8 @@ def settle(world: World, chat: str, arg: str, *, result_text: str = "") -> list[
     met: list[str] = []
 
     def look() -> str:
-        held = [item for item in panel.needs_you() if item["chat_id"] == chat]
-        if held:
-            return "held"
-        unfinished = [r for r in panel.all_runs() if r["chat_id"] == chat and r["state"] in ("queued", "running")]
-        return "" if unfinished or client.running(chat) else "done"
+        states = {run["state"] for run in panel.all_runs() if run["chat_id"] == chat}  # one look: what is busy now may be held in the next
+        return "held" if "held" in states else "" if states & {"queued", "running"} or client.running(chat) else "done"
 
     for _ in range(6):
         if client.wait(look, what="the run to end or to be held") == "done":
