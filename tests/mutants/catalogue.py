@@ -783,6 +783,13 @@ MUTANTS = (
         (BETWEEN + "::test_a_message_stands_once_and_at_its_place_although_the_resume_point_that_says_so_could_not_be_written_at_first",),
     ),
     Mutant(
+        "a message is handed to a turn that is ending",
+        "bridge/admission.py",
+        "    if ctx.id in active.closing:  # the host",
+        "    if False:  # the host",
+        (BETWEEN + "::test_a_message_that_comes_while_the_turn_before_is_still_ending_is_refused_and_may_come_again",),
+    ),
+    Mutant(
         "a decision does not wait until the turn waits for it",
         "bridge/launching.py",
         "def _go_on(active: Activation, session: Session, run: Run) -> None:\n    let_park(active, session)\n",
