@@ -63,6 +63,8 @@ class HeadFile:
         self.path = path
         self._file: int | None = None
         self._written = b""
+        self._ours: tuple[bytes, ...] = ()
+        """What we may have left there: noted before it is written, since the thread may die in between."""
 
     def exists(self) -> bool:
         return os.path.lexists(self.path)
@@ -86,11 +88,13 @@ class HeadFile:
             if self._file is None:
                 self._open(data)
             else:
+                self._ours = self._written, data
                 os.pwrite(self._file, data, 0)
         except OSError:
             self.let_go()
             return False
         self._written = data
+        self._ours = (data,)
         return True
 
     def holds(self, data: bytes) -> bool:
@@ -101,7 +105,7 @@ class HeadFile:
         if self._file is None:
             return False
         with suppress(OSError):
-            return os.pread(self._file, SIZE + 1, 0) != self._written
+            return os.pread(self._file, SIZE + 1, 0) not in self._ours
         return False
 
     def is_moved(self) -> bool:
@@ -125,16 +129,26 @@ class HeadFile:
 
     def _open(self, data: bytes) -> None:
         is_new = not self.exists()
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        os.pwrite(self._file, data, 0)
-        os.ftruncate(self._file, SIZE)
-        os.fsync(self._file)
-        if is_new:
-            folder = os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.pwrite(file, data, 0)
+            os.ftruncate(file, SIZE)
+            os.fsync(file)
+            if is_new:
+                _sync(self.path.parent)
+        except BaseException:
+            os.close(file)
+            raise
+        self._ours = (data,)
+        self._file = file
+
+
+def _sync(path: Path) -> None:
+    folder = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 class Heads:

@@ -790,6 +790,13 @@ MUTANTS = (
         (BETWEEN + "::test_a_message_that_comes_while_the_turn_before_is_still_ending_is_refused_and_may_come_again",),
     ),
     Mutant(
+        "what a head file holds is known only after it was written",
+        "journal/store/heads.py",
+        "                self._ours = self._written, data\n",
+        "",
+        ("tests/store/test_writer_death.py::test_a_death_right_after_a_head_was_written_is_not_taken_for_somebody_elses_hand",),
+    ),
+    Mutant(
         "a decision does not wait until the turn waits for it",
         "bridge/launching.py",
         "def _go_on(active: Activation, session: Session, run: Run) -> None:\n    let_park(active, session)\n",

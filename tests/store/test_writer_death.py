@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -80,6 +81,32 @@ def test_a_death_inside_an_operation_announces_nothing(store: SqliteStore) -> No
     assert isinstance(store.submit(suicide).exception(PATIENCE), StoreLost)
     assert not has(store, "half")
     assert store.submit(put("next")).result(PATIENCE) == 1
+
+
+@pytest.mark.parametrize("made_anew", [False, True])
+def test_a_death_right_after_a_head_was_written_is_not_taken_for_somebody_elses_hand(
+    store: SqliteStore, folder: Path, monkeypatch: pytest.MonkeyPatch, made_anew: bool
+) -> None:
+    head, write, died = folder / "journal.head", os.pwrite, threading.Event()
+    while not head.exists():
+        time.sleep(0.01)
+
+    def written_and_dead(file: int, data: bytes, at: int) -> int:
+        monkeypatch.setattr(os, "pwrite", write)
+        write(file, data, at)
+        died.set()
+        raise SystemExit
+
+    monkeypatch.setattr(os, "pwrite", written_and_dead)
+    if made_anew:
+        head.unlink()
+    store.submit(put("a head is due")).result(PATIENCE)
+    assert died.wait(PATIENCE)
+    while store._writer.thread is not None:
+        time.sleep(0.01)  # buried
+
+    for number in range(3):
+        assert store.submit(put(f"next {number}")).result(PATIENCE) == 1
 
 
 def storm(store: SqliteStore, deaths: int, chance: random.Random) -> int:
