@@ -54,6 +54,7 @@ class Activation:
     announced: set[tuple[str, str]] = field(default_factory=set)
     claiming: set[tuple[str, str]] = field(default_factory=set)
     closing: set[str] = field(default_factory=set)  # chats whose run is closed and whose task is ending
+    next_turns: set[str] = field(default_factory=set)  # chats whose next turn waits until that task has ended
     unprotected: set[str] = field(default_factory=set)
     changed: dict[str, list[str]] = field(default_factory=lambda: {"plugin": [], "host": [], "journal": []})
     store_problem: str | None = None

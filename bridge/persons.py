@@ -89,7 +89,9 @@ def reset_end(active: Activation, data: dict[str, Any]) -> None:
 def remove_start(active: Activation, data: dict[str, Any]) -> None:
     """Deleting a chat is a Stop by the person. A chat whose file vanished is not: it is held."""
     chat_id = data["args"][0] if data["args"] else data["kwargs"]["id"]
-    session = active.sessions.get(chat_id)
+    with active.chat_lock(chat_id):  # its next turn has begun, and is stopped below, or never begins
+        active.next_turns.discard(chat_id)
+        session = active.sessions.get(chat_id)
     if session is None:
         _stop_jobs(active, chat_id, "the chat was deleted", data)
         return

@@ -120,19 +120,20 @@ def _has_ended(active: Activation, session: Session, generation: int, problem: J
 
 
 def next_turn(active: Activation, ctx: Any, kept: Input) -> None:
-    """A message that came too late for its turn becomes the next one; the host would lose it."""
+    """A message that came too late for its turn becomes the next one; the host would lose it. Not in a chat that is deleted meanwhile."""
+    active.next_turns.add(ctx.id)
     arguments = (active, ctx, Message.of(kept))
     threading.Thread(target=_next_turn, args=arguments, name="durable-next-turn", daemon=True).start()
 
 
 def _next_turn(active: Activation, ctx: Any, message: Message) -> None:
-    from agent import AgentContext
-
     deadline = time.monotonic() + _NEXT_TURN_S
     while ctx.is_running() and ctx.id not in active.sessions and time.monotonic() < deadline:
         time.sleep(0.05)
-    if AgentContext.get(ctx.id) is ctx:  # a person may have deleted the chat meanwhile
-        _send(active, ctx, message)
+    with active.chat_lock(ctx.id):
+        if ctx.id in active.next_turns:
+            active.next_turns.discard(ctx.id)
+            _send(active, ctx, message)
 
 
 def send_left_over(active: Activation, kept: Input) -> None:

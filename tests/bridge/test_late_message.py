@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import uuid
 
-from refhost.model import answer
+import pytest
+
+from refhost.model import answer, raw
 from tests.support.story import FAULTS, Panel
 
 SLOW_END = """
@@ -17,6 +19,15 @@ class SlowEnd(Extension):
         Path(os.environ["AT_END"]).touch()
         while not Path(os.environ["GO_ON"]).exists():
             await asyncio.sleep(0.02)
+"""
+
+SLOW_RESET = """
+import time
+from helpers.extension import Extension
+
+class SlowReset(Extension):
+    def execute(self, **kwargs):
+        time.sleep(0.5)
 """
 
 
@@ -63,19 +74,27 @@ def test_it_becomes_the_next_turn_also_when_the_server_dies_in_between(world, mo
     assert_both_answered_once(world, model, chat)
 
 
-def test_it_is_not_sent_in_a_chat_that_is_deleted_before_its_turn_is_over(world, model, tmp_path):
+@pytest.mark.parametrize("slow", [False, True])
+def test_it_does_not_go_on_in_a_chat_that_is_deleted_before_its_turn_is_over(world, model, tmp_path, slow):
+    """The host ends the chat's task first, and forgets the chat a moment later: a turn that begins in between is stopped."""
     over = tmp_path / "over"
     last_lines = SLOW_END.replace("AT_END", "LAST_LINES").replace("GO_ON", "OVER")
     world.add_plugin("last_lines", {"extensions/python/_functions/agent/AgentContext/_process_chain/end/_99_last.py": last_lines})
+    if slow:
+        world.add_plugin("slow_reset", {"extensions/python/_functions/agent/AgentContext/reset/end/_99_slow.py": SLOW_RESET})
     chat, _ = at_the_end(world, model, tmp_path, LAST_LINES=str(tmp_path / "last_lines"), OVER=str(over))
     client = world.client()
     client.wait((tmp_path / "last_lines").exists, what="the last lines of the turn")
     assert [run["state"] for run in Panel(client).all_runs()] == ["completed"]
+    model.clear()
+    model.script(answer("late", gate="never"), when="second question")
+    model.script(raw("A name", gate="never"), kind="utility")
 
     client.remove(chat)
     over.touch()
-    assert client.say(client.create_chat(), "another chat") == "second answer"
 
-    assert [run["state"] for run in Panel(client).all_runs()] == ["completed", "completed"]
-    assert len(model.requests("chat")) == 2
+    model.script(answer("elsewhere"), when="another chat")
+    assert client.say(client.create_chat(), "another chat") == "elsewhere"
+    runs = [run for run in Panel(client).all_runs() if run["chat_id"] == chat]
+    assert [run["state"] for run in runs] in (["completed"], ["stopped", "completed"])
     assert world.chat_file(chat) is None
