@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, Refused, RunEnded
+from ..journal.errors import ChatBusy, CommitTimeout, InputConflict, JournalError, RunEnded
 from ..journal.records import Input, Run
 from . import (
     agents,
@@ -88,14 +88,19 @@ def _come_in(active: Activation, ctx: Any, msg: Any, data: dict[str, Any], key: 
             if key:
                 programs.refuse(_CONFLICT, REFUSED_OTHER)
         except JournalError as error:
-            text = f"Your message was not taken in and nothing was started: {error} Send it again."
-            if sent is not None:
-                sent.refused = True
-            if sent is None:  # a queued one stands in the queue again
-                notify.warn(ctx, "Message not recorded", text, str(uuid.uuid4()))
-            data["result"] = active.answer(text)
+            _not_taken_in(active, ctx, data, str(error))
         finally:
             active.announced.discard((ctx.id, msg.id))
+
+
+def _not_taken_in(active: Activation, ctx: Any, data: dict[str, Any], why: str) -> None:
+    text = f"Your message was not taken in and nothing was started: {why} Send it again."
+    sent = queue.sending.get()
+    if sent is not None:  # it stands in the queue again
+        sent.refused = True
+    else:
+        notify.warn(ctx, "Message not recorded", text, str(uuid.uuid4()))
+    data["result"] = active.answer(text)
 
 
 def _come_in_by_key(active: Activation, ctx: Any, msg: Any, data: dict[str, Any], key: str) -> None:
@@ -204,7 +209,8 @@ def _known_before(active: Activation, ctx: Any, msg: Any) -> Any:
 
 def _admit(active: Activation, ctx: Any, msg: Any, data: dict[str, Any]) -> None:
     if ctx.id in active.closing:  # the host would hand it to that task, which takes none any more
-        raise Refused("The turn before it is still ending.")
+        _not_taken_in(active, ctx, data, "The turn before it is still ending.")
+        return
     projector = active.projector(ctx.id)
     entered = agents.entered_at(ctx.get_agent().number)  # a chat that was saved while a subordinate spoke goes on there
     point = projector.project(ctx, {}, paths=entered)
