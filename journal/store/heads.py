@@ -15,6 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from .bodies import sync
+
 NAME = "journal.head"
 SIZE = 256
 _MAGIC = "durable-journal-head-1"
@@ -135,20 +137,12 @@ class HeadFile:
             os.ftruncate(file, SIZE)
             os.fsync(file)
             if is_new:
-                _sync(self.path.parent)
+                sync(self.path.parent)
         except BaseException:
             os.close(file)
             raise
         self._ours = (data,)
         self._file = file
-
-
-def _sync(path: Path) -> None:
-    folder = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 class Heads:
